@@ -8,6 +8,7 @@ use std::{
 use clap::Args;
 
 use super::{Exit, Failure, output, repository, style};
+use rehearse_document::text::utf8;
 use rehearse_report::{Format, Layout, Origin, UnknownFormat, Verdict, check::CheckResult, summary::Results};
 
 const EXAMPLES: &str = "\
@@ -69,7 +70,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut results = Results::default();
     for path in &args.files {
         let read = read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-        results.read(&read).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        results.read(read.as_bytes()).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
     if let Some(run) = results.run.as_mut().filter(|_| args.part) {
         run.shards.clear();
@@ -131,13 +132,13 @@ impl MoreReports {
     }
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read(path: &Path) -> std::io::Result<String> {
     if path != Path::new("-") {
-        return std::fs::read(path);
+        return utf8(std::fs::read(path)?);
     }
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    utf8(bytes)
 }
 
 /// # Errors

@@ -418,6 +418,17 @@ fn files_of_another_kind_and_keys_of_other_tools_have_a_hint() {
 }
 
 #[test]
+fn files_may_be_as_editors_of_windows_write_them_but_not_utf_16() {
+    let windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let files = || Rehearse::new().file("mock.yaml", &windows(MOCK)).file("demo.yaml", &windows(HELLO));
+    files().args(["run", "demo.yaml", "--update"]).run().stdout_has("4 passed").code(0);
+    files().args(["mock", "mock.yaml", "--validate"]).run().code(0);
+    let wide: Vec<u8> = windows(MOCK).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let run = files().bytes("mock.yaml", &wide).args(["mock", "mock.yaml"]).run().code(2);
+    run.stderr_has("mock.yaml: it is UTF-16; save the file as UTF-8");
+}
+
+#[test]
 fn the_first_files_of_a_project_work_and_replace_nothing() {
     let init = |story: Rehearse| story.args(["init"]).run().code(0);
     let first = init(Rehearse::new()).stdout_has("wrote  scenarios/weather.yaml\n");

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearse_document::text::text_of;
+use rehearse_document::text::marked_text_of;
 
 /// What the checks may ask about a machine. Nothing is started.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl Machine {
             variables: env::vars_os().filter_map(readable).collect(),
             directory: env::current_dir().unwrap_or_default(),
             look,
-            read: text_of,
+            read: marked_text_of,
         }
     }
 

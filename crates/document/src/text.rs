@@ -10,6 +10,8 @@ use std::{
 /// The maximum size of a text.
 const LARGEST: u64 = 64 << 20;
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A number of bytes as people write it: `16 MiB`, `100 bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteCount(pub usize);
@@ -79,21 +81,60 @@ pub fn line(from: impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-/// The text up to the end.
+/// The text up to the end, without a byte order mark.
 ///
 /// # Errors
-/// As [`bytes()`], or `InvalidData` if they are not UTF-8.
+/// As [`bytes()`] and [`utf8()`].
 pub fn text(from: impl Read) -> io::Result<String> {
-    let no_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8");
-    String::from_utf8(bytes(from)?).map_err(no_text)
+    utf8(bytes(from)?)
 }
 
-/// The text of a file. Opening a pipe waits for its writer.
+/// The text of a file, without a byte order mark. Opening a pipe waits for its writer.
 ///
 /// # Errors
 /// It cannot be opened, and as [`text()`].
 pub fn text_of(path: &Path) -> io::Result<String> {
     text(File::open(path)?)
+}
+
+/// As [`text_of()`], with the byte order mark: some programs reject it.
+///
+/// # Errors
+/// As [`text_of()`].
+pub fn marked_text_of(path: &Path) -> io::Result<String> {
+    marked_utf8(bytes(File::open(path)?)?)
+}
+
+/// The text that bytes are, without the byte order mark that editors of Windows put before it.
+///
+/// # Errors
+/// `InvalidData` if they are not UTF-8, with their encoding if it shows.
+pub fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+    let mut text = marked_utf8(bytes)?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
+}
+
+fn marked_utf8(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, encoding_hint(error.as_bytes()).unwrap_or("it is not UTF-8"))
+    })
+}
+
+/// What to do with a text in another encoding, which is detected from the byte order mark or from zero bytes.
+pub fn encoding_hint(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, _, ..] | [_, 0, 0, 0, ..] => {
+            Some("it is UTF-32; save the file as UTF-8")
+        }
+        // `>` and Out-File of Windows PowerShell 5 write it.
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => {
+            Some("it is UTF-16; save the file as UTF-8, in PowerShell with `| Out-File -Encoding utf8 FILE`")
+        }
+        _ => None,
+    }
 }
 
 fn within_limits(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
@@ -115,6 +156,21 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(text(&b"a"[..]).ok().as_deref(), Some("a"));
         assert_eq!(text(&b"\xff"[..]).map_err(|error| error.kind()), Err(io::ErrorKind::InvalidData));
+    }
+
+    #[test]
+    fn what_windows_writes_is_read_or_named() {
+        let written = |bytes: &[u8]| {
+            [text(bytes), marked_utf8(bytes.to_owned())].map(|text| text.unwrap_or_else(|error| error.to_string()))
+        };
+        assert_eq!(written(b"\xef\xbb\xbfa: 1\r\n"), ["a: 1\r\n", "\u{feff}a: 1\r\n"]);
+        let utf16: Vec<u8> = "\u{feff}a: 1\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let utf32: Vec<u8> = "\u{feff}a".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+        for (bytes, begin) in
+            [(utf16, "it is UTF-16; save the file as UTF-8, in PowerShell"), (utf32, "it is UTF-32; ")]
+        {
+            assert!(written(&bytes).iter().all(|error| error.starts_with(begin)), "{begin}");
+        }
     }
 
     #[test]

@@ -98,6 +98,9 @@ mod tests {
         assert_eq!(&text[server[0].key_span.start..server[0].key_span.end], "a");
         let command = server[0].node.get("command").expect("a command").span;
         assert_eq!(&text[command.start..command.end], "'npx'");
+        let windows = Source::new("t.toml", "\u{feff}[a]\r\nb = 'c'\r\n");
+        let value = parse(&windows).expect("valid").get_path(&["a", "b"]).expect("a value").span;
+        assert_eq!((&windows.text[value.start..value.end], windows.position(value.start)), ("'c'", (2, 5)));
         let broken = Source::new("t.toml", "a = 1\nb = \"c\n");
         let problem = parse(&broken).expect_err("broken").in_source(&broken).to_string();
         assert!(problem.starts_with("t.toml:2:") && !problem.contains('c'.to_ascii_uppercase()), "{problem}");

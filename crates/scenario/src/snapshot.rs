@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Scenario, Step};
-use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, Value};
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, Value, text::text_of};
 use rehearse_protocol::{Era, Protocol, Version};
 use rehearse_report::{self as report, Cell, CellResult, Difference, Status};
 
@@ -118,7 +118,7 @@ pub fn read(path: &Path) -> Result<Option<String>, Diagnostics> {
         let problem = problem.hint("restore the file, or delete it and accept the result with --update");
         Problems::from(problem).in_source(&Source::new(name.clone(), text))
     };
-    let text = match fs::read_to_string(path) {
+    let text = match text_of(path) {
         Ok(text) => text.replace("\r\n", "\n"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(invalid(String::new(), format!("cannot read the snapshot: {error}"))),
@@ -437,7 +437,7 @@ mod tests {
     fn a_file_that_is_not_a_snapshot_is_a_mistake_and_line_ends_do_not_matter() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("demo.snap");
-        fs::write(&path, "---\r\nsource: x\r\n---\r\na\r\nb\r\n").expect("writes");
+        fs::write(&path, "\u{feff}---\r\nsource: x\r\n---\r\na\r\nb\r\n").expect("writes");
         assert_eq!(read(&path), Ok(Some("a\nb".into())));
         for broken in [&b"no head"[..], b"<<<<<<< HEAD\n---\n", b"---\n\xff"] {
             fs::write(&path, broken).expect("writes");

@@ -29,6 +29,7 @@ use rehearse_bench::{
 };
 use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
+use rehearse_document::text::utf8;
 use rehearse_protocol::Protocol;
 use rehearse_report::{
     Format, Layout, Verdict,
@@ -394,9 +395,10 @@ impl CommonArgs {
 /// # Errors
 /// It is not the result of a benchmark.
 fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-    let result: BenchResult = serde_json::from_slice(&bytes).map_err(|error| {
+    let text = std::fs::read(path)
+        .and_then(utf8)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+    let result: BenchResult = serde_json::from_str(&text).map_err(|error| {
         Failure::Usage(format!("{} is not a result of `rehearse bench --format json`: {error}", path.display()))
     })?;
     match result.format {

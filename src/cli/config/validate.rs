@@ -19,7 +19,10 @@ use rehearse_client_configs::{
     dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
     lint,
 };
-use rehearse_document::{Problem, Source, Span, text::bytes};
+use rehearse_document::{
+    Problem, Source, Span,
+    text::{bytes, encoding_hint},
+};
 use rehearse_report::{
     Format, Layout,
     findings::{Code, File, Finding, Report, Severity, Verdict},
@@ -221,7 +224,7 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
         }
         _ => unreadable(format!("the file cannot be read: {error}"), ""),
     })?;
-    let encoding = encoding(&bytes);
+    let encoding = encoding_hint(&bytes);
     match (String::from_utf8(bytes), encoding) {
         (Ok(text), None) => Ok(Source::new(name, text)),
         (Ok(_), Some(hint)) => Err(unreadable("the text is not UTF-8".to_owned(), hint)),
@@ -233,17 +236,6 @@ fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Findin
             let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
             Err((Source::new(name, text), Box::new(finding.hint(hint.unwrap_or("save the file as UTF-8")))))
         }
-    }
-}
-
-/// The message for another encoding, which is detected from the byte order mark or from zero bytes.
-fn encoding(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] | [0, 0, 0, _, ..] | [_, 0, 0, 0, ..] => {
-            Some("it is UTF-32; save the file as UTF-8")
-        }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [0, _, ..] | [_, 0, ..] => Some("it is UTF-16; save the file as UTF-8"),
-        _ => None,
     }
 }
 

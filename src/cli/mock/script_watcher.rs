@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use super::{catalogue, console::Console};
 use crate::cli::{Failure, style};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
-use rehearse_document::Source;
+use rehearse_document::{Source, text::utf8};
 use rehearse_mock::{engine::Engine, script::Script};
 
 /// The polling interval. An edit is served when two polls in a row read it.
@@ -88,7 +88,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
     let path = path.display().to_string();
-    match str::from_utf8(content) {
+    match utf8(content.to_owned()) {
         Ok(text) => Script::parse(&Source::new(path, text)).map_err(Failure::Invalid),
         Err(error) => Err(Failure::Usage(format!("cannot read {path}: {error}"))),
     }

@@ -383,6 +383,15 @@ mod tests {
     }
 
     #[test]
+    fn lines_may_end_as_on_windows_behind_a_byte_order_mark() {
+        let text = "\u{feff}# é\r\na: |\r\n  x\r\n  y\r\nb:\r\n  - 'c'\r\n";
+        assert_eq!(json(text), r#"{"a":"x\ny\n","b":["c"]}"#);
+        let source = Source::new("t", text);
+        let span = parse(&source).expect(text).get("b").and_then(|b| b.as_items()).expect("an array")[0].span;
+        assert_eq!((&text[span.start..span.end], source.position(span.start)), ("'c'", (6, 5)));
+    }
+
+    #[test]
     fn json_text_is_valid_input() {
         let text = "{\"a\": [1, \"\\u00e9\\n\", {\"b\":null}],\n\t\"c\": \"\\ud83d\\ude00\"}";
         assert_eq!(json(text), r#"{"a":[1,"é\n",{"b":null}],"c":"😀"}"#);
