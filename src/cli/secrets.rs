@@ -1,7 +1,6 @@
 //! The secrets of servers, and their redaction in everything that is printed.
 
 use std::{
-    collections::BTreeMap,
     hash::{BuildHasher, RandomState},
     ops::Range,
     sync::LazyLock,
@@ -11,6 +10,7 @@ use regex::Regex;
 
 use rehearse_client::{STDERR_HEADING, ServerParams, Target, oauth::Authorizer};
 use rehearse_client_configs::{
+    Variables,
     secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
     server,
 };
@@ -53,7 +53,7 @@ impl Secrets {
         server: &server::ConfiguredServer,
         resolved: &server::ConfiguredServer,
         config: &ServerParams,
-        variables: &BTreeMap<String, String>,
+        variables: &Variables,
     ) -> Secrets {
         let mut secrets = Vec::new();
         add_target(&mut secrets, &config.target);
@@ -66,7 +66,7 @@ impl Secrets {
         secrets.extend(both.filter(|(written, it)| written.value != it.value).map(|(_, it)| it.value.value.clone()));
         for text in server.texts() {
             let secret = references(&text.at.value).filter(|reference| is_secret_name(reference.name));
-            secrets.extend(secret.filter_map(|reference| variables.get(reference.name).cloned()));
+            secrets.extend(secret.filter_map(|reference| variables.get(reference.name).map(str::to_owned)));
         }
         Secrets::new(secrets)
     }
@@ -367,12 +367,12 @@ mod tests {
         server.env = vec![Pair { name: at("PASSWORD"), value: at("ge\"heim") }];
         let policy = rehearse_client_configs::policy::Policy::USUAL;
         let config = server_params(&server, &policy, Timeouts::default(), Path::new("")).expect("a command");
-        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
+        let secrets = Secrets::from_server(&server, &server, &config, &Variables::default());
         assert_eq!(secrets.hidden(r#"ge"heim and {"a":"ge\"heim"}"#), r#"*** and {"a":"***"}"#);
         assert_eq!(Secrets::default().merge(&secrets).texts, secrets.texts);
         server.auth.oauth =
             Some(Box::new(server::OAuth { client_secret: Some(at("s3cret")), ..server::OAuth::default() }));
-        let secrets = Secrets::from_server(&server, &server, &config, &BTreeMap::new());
+        let secrets = Secrets::from_server(&server, &server, &config, &Variables::default());
         assert_eq!(secrets.hidden("invalid s3cret"), "invalid ***");
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io, path::Path};
 
 use mcp_rehearsal::{
-    client_configs::{Machine, PathKind, codes, dialect, lint},
+    client_configs::{Machine, PathKind, System, codes, dialect, lint},
     document::Source,
     report::findings::{Finding, Severity},
 };
@@ -12,10 +12,12 @@ use crate::rehearse::Rehearse;
 
 const PAGE: &str = include_str!("../../docs/config-diagnostics.md");
 
-/// The machine that the examples assume.
-fn machine() -> Machine {
-    let variables = [("HOME", "/home/ada"), ("PATH", "/bin")];
+/// The machine that the examples assume: a Windows, if the path of a file is one of it.
+fn machine(path: &str) -> Machine {
+    let is_windows = path.starts_with("C:");
+    let variables = [("HOME", "/home/ada"), ("PATH", if is_windows { r"C:\bin" } else { "/bin" })];
     Machine {
+        system: if is_windows { System::Windows } else { System::Linux },
         variables: variables
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -25,6 +27,7 @@ fn machine() -> Machine {
             Some("/bin/npx" | "/bin/uvx" | "/bin/node" | "/bin/docker" | "/bin/sh" | "/bin/rehearse") => {
                 PathKind::Program
             }
+            Some(r"C:\bin\npx.cmd" | r"C:\bin\cmd.exe") => PathKind::Program,
             Some("/project" | "/project/server") => PathKind::Directory,
             _ => PathKind::Nothing,
         },
@@ -68,7 +71,7 @@ fn findings(example: &Example) -> Vec<Finding> {
         Some(_) => format!("config.{}", example.language),
         None => example.dialect.to_owned(),
     };
-    lint(&Source::new(&*name, example.text), Some(Path::new(&name)), dialect, Some(&machine())).findings
+    lint(&Source::new(&*name, example.text), Some(Path::new(&name)), dialect, Some(&machine(&name))).findings
 }
 
 #[test]

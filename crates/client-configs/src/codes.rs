@@ -47,6 +47,7 @@ codes! {
     NAME_CLASH = "W-NAME-CLASH": "two servers whose tools get the same names";
     COMMAND_LINE = "W-COMMAND-LINE": "a command line where one program or argument belongs";
     COMMAND_NOT_FOUND = "W-COMMAND-NOT-FOUND": "a command that is not on this machine";
+    BATCH_FILE = "A-BATCH-FILE": "a batch file, which the program may not start on Windows";
     DIRECTORY = "W-DIRECTORY": "a working directory that is not on this machine";
     HOME = "W-HOME": "a `~` that nothing expands";
     RELATIVE_PATH = "W-RELATIVE-PATH": "a relative script path for a desktop program";

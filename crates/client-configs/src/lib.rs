@@ -41,7 +41,7 @@ pub mod sources;
 
 pub use dotenv::parse_dotenv;
 pub use lint::{LintReport, lint};
-pub use machine::{Machine, PathKind};
+pub use machine::{Machine, PathKind, System, Variables};
 pub use read::{ClientConfig, Project, read};
 pub use resolve::{Unresolved, UnresolvedReason, resolve};
 use server::{ApiKey, At, ConfiguredServer, Pair};

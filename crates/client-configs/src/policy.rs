@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::projection::Projection;
+use crate::{System, projection::Projection};
 
 /// The behaviour of a program that its files do not say. Each dialect has its own; a user may want another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,13 +110,38 @@ pub enum Naming {
 pub enum Environment {
     /// That of the client.
     Inherited,
-    /// These variables of the client's.
-    Only(&'static [&'static str]),
+    /// These variables of the client's, on Windows the second ones.
+    Only { unix: &'static [&'static str], windows: &'static [&'static str] },
 }
 
 impl Environment {
     /// What the TypeScript SDK passes on (`getDefaultEnvironment`).
-    pub const SDK: Environment = Environment::Only(&["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"]);
+    pub const SDK: Environment = Environment::Only {
+        unix: &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"],
+        windows: Environment::SDK_ON_WINDOWS,
+    };
+    pub(crate) const SDK_ON_WINDOWS: &[&str] = &[
+        "APPDATA",
+        "HOMEDRIVE",
+        "HOMEPATH",
+        "LOCALAPPDATA",
+        "PATH",
+        "PROCESSOR_ARCHITECTURE",
+        "SYSTEMDRIVE",
+        "SYSTEMROOT",
+        "TEMP",
+        "USERNAME",
+        "USERPROFILE",
+        "PROGRAMFILES",
+    ];
+
+    /// The names of the client's variables that a server gets on a system; `None` if it gets all.
+    pub fn names(self, system: System) -> Option<&'static [&'static str]> {
+        match self {
+            Environment::Inherited => None,
+            Environment::Only { unix, windows } => Some(if system.is_windows() { windows } else { unix }),
+        }
+    }
 }
 
 impl Policy {
@@ -203,6 +228,14 @@ mod tests {
         Naming::Literal("{tool}{server}{tool}"),
         Naming::Literal("{server}"),
     ];
+
+    #[test]
+    fn a_server_gets_the_variables_of_its_system() {
+        let names = |system| Environment::SDK.names(system).unwrap_or_default();
+        assert!(names(System::Windows).contains(&"SYSTEMROOT") && !names(System::Windows).contains(&"HOME"));
+        assert!(names(System::MacOs).contains(&"HOME") && !names(System::MacOs).contains(&"SYSTEMROOT"));
+        assert_eq!(Environment::Inherited.names(System::Windows), None);
+    }
 
     proptest! {
         #[test]

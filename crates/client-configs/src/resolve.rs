@@ -1,9 +1,7 @@
 //! Values with their variables replaced, as the program that owns the config does it.
 
-use std::collections::BTreeMap;
-
 use super::{
-    At, ConfiguredServer, dialect::Dialect, dialect::EmptyVariable, dialect::Field, dialect::UnsetVariable,
+    At, ConfiguredServer, Variables, dialect::Dialect, dialect::EmptyVariable, dialect::Field, dialect::UnsetVariable,
     dialect::VariableRule, dialect::is_from_home,
 };
 use rehearse_document::{Form, Reference, Span};
@@ -50,10 +48,10 @@ impl Unresolved {
 pub fn resolve(
     server: &ConfiguredServer,
     dialect: &Dialect,
-    variables: &BTreeMap<String, String>,
+    variables: &Variables,
 ) -> Result<ConfiguredServer, Vec<Unresolved>> {
     let mut resolved = server.clone();
-    if let Some(home) = variables.get("HOME") {
+    if let Some(home) = variables.home() {
         let fields = [Field::Command, Field::Cwd].into_iter().zip([&mut resolved.command, &mut resolved.cwd]);
         let paths = fields.flat_map(|(field, path)| Some((field, path.as_mut()?)));
         let paths = paths.chain(resolved.args.iter_mut().map(|argument| (Field::Args, argument)));
@@ -82,7 +80,7 @@ pub fn resolve(
 
 struct Resolver<'a> {
     dialect: &'a Dialect,
-    variables: &'a BTreeMap<String, String>,
+    variables: &'a Variables,
     server: &'a ConfiguredServer,
     unresolved: Vec<Unresolved>,
 }
@@ -135,7 +133,7 @@ impl Resolver<'_> {
             EmptyVariable::Set => true,
             EmptyVariable::Unset => !value.is_empty(),
         });
-        match (value.cloned().or(reference.default.map(str::to_owned)), rule.unset) {
+        match (value.or(reference.default).map(str::to_owned), rule.unset) {
             (Some(value), _) => Ok(Some(value)),
             (None, _) if rule.is_known(reference) => Err(UnresolvedReason::Known),
             (None, UnsetVariable::Empty) => Ok(Some(String::new())),
@@ -148,7 +146,7 @@ impl Resolver<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{dialect, server::Pair};
+    use crate::{System, dialect, server::Pair};
     use rehearse_document::Source;
     use rehearse_protocol::Transport;
 
@@ -175,6 +173,7 @@ mod tests {
     fn resolve_value(dialect: &str, value: &str) -> Result<ConfiguredServer, Vec<Unresolved>> {
         let pairs = [("SET", "v"), ("EMPTY", ""), ("workspaceFolder", "/w"), ("HOME", "/h"), ("JWT_SECRET", "s")];
         let variables = pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let variables = Variables::new(System::Linux, variables);
         resolve(&server(value), dialect::by_name(dialect).expect(dialect), &variables)
     }
 
@@ -273,7 +272,7 @@ mod tests {
         server.source = source.clone();
         server.args = vec![At { value: "é ${A} ${B}".into(), span: Span { start: 16, end: 30 } }];
         let code_agent = dialect::by_name("code_agent").expect("known");
-        let unresolved = resolve(&server, code_agent, &BTreeMap::new()).expect_err("nothing is set");
+        let unresolved = resolve(&server, code_agent, &Variables::default()).expect_err("nothing is set");
         let shown: Vec<_> = unresolved.iter().map(|it| &source.text[it.span.start..it.span.end]).collect();
         assert_eq!(shown, ["${A}", "${B}"]);
         assert_eq!(unresolved[0].describe("code_agent"), "`${A}` has no value: the variable is not set");

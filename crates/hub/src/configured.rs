@@ -11,9 +11,10 @@ use rehearse_client::{
     oauth::{ClientSecret, Identity, Options, PreregisteredClient, Secret},
 };
 use rehearse_client_configs::{
+    System,
     dialect::Dialect,
     parse_dotenv,
-    policy::{self, Environment, Policy},
+    policy::{self, Policy},
     server::{self, At},
 };
 use rehearse_document::text::text_of;
@@ -124,10 +125,7 @@ fn command(
     }
     spec.env.extend(server.env.iter().map(|pair| (pair.name.value.clone(), pair.value.value.clone())));
     spec.cwd = server.cwd.as_ref().map(|cwd| folder.join(&cwd.value));
-    spec.inherit = match policy.environment {
-        Environment::Inherited => None,
-        Environment::Only(names) => Some(names),
-    };
+    spec.inherit = policy.environment.names(System::HERE);
     Ok(spec)
 }
 

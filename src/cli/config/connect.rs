@@ -1,6 +1,6 @@
 //! `--connect`: connects to the servers of valid files and lists their tools.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use rehearse_client::{
     UnsolicitedFrame, wrong_output,
 };
 use rehearse_client_configs::{
-    ClientConfig, Machine, Project, codes,
+    ClientConfig, Machine, Project, Variables, codes,
     policy::{Patterns, Policy},
     server,
 };
@@ -99,7 +99,7 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
         });
         let mut number = 0;
         for (servers, folder, is_here) in std::iter::once(global).chain(of_projects) {
-            let variables = if is_here { Machine::here().variables_in(folder) } else { BTreeMap::new() };
+            let variables = if is_here { Machine::here().variables_in(folder) } else { Variables::default() };
             for (index, server) in servers.iter().enumerate().filter(|(_, server)| is_here && server.is_enabled()) {
                 let mut config = prepare(server, dialect, &variables, folder);
                 if let (true, Ok(prepared)) = (shows_secrets, &mut config) {

@@ -1,10 +1,10 @@
 //! Servers of configs with their variables replaced, ready to connect.
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 use crate::cli::secrets::Secrets;
 use rehearse_client::ServerParams;
-use rehearse_client_configs::{Unresolved, codes, dialect::Dialect, resolve, server};
+use rehearse_client_configs::{Unresolved, Variables, codes, dialect::Dialect, resolve, server};
 use rehearse_hub::configured::{default_timeouts, server_params};
 use rehearse_protocol::{Protocol, Transport, Version};
 use rehearse_report::findings::Finding;
@@ -28,7 +28,7 @@ pub(crate) struct ResolvedServer {
 pub(crate) fn prepare(
     server: &server::ConfiguredServer,
     dialect: &Dialect,
-    variables: &BTreeMap<String, String>,
+    variables: &Variables,
     folder: &Path,
 ) -> Result<ResolvedServer, Vec<Finding>> {
     let name = &server.name;

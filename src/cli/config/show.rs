@@ -1,9 +1,6 @@
 //! `rehearse config show`: the effective servers, and the origin of each value.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::{Value as Json, json};
 
@@ -16,7 +13,7 @@ use crate::cli::{
     style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client_configs::{
-    Machine, resolve,
+    Machine, Variables, resolve,
     secret::{KnownSecrets, mask},
     sources::{Effective, File, Kept, Missing, Setting, settings},
 };
@@ -36,8 +33,6 @@ If two sources define a server with the same name, the first in this list wins, 
   4. the file in the variable CODE_AGENT_MCP_CONFIG_PATH
   5. without these: the files of all clients in this folder, then in the home folder
 With --dialect both variables are used only for the client code_agent.";
-
-type Variables = BTreeMap<String, String>;
 
 /// The maximum width of the column of values. Longer values shift only their own origin.
 const WIDEST: usize = 48;

@@ -20,7 +20,7 @@ use crate::cli::{
 };
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
-    Machine, codes,
+    Machine, Variables, codes,
     dialect::{Detected, Dialect, by_name},
     policy::{ApprovalRule, Naming, Policy},
     server,
@@ -469,7 +469,7 @@ fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) ->
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),
-        false => Secrets::from_server(&written, &written, &config, &std::collections::BTreeMap::new()),
+        false => Secrets::from_server(&written, &written, &config, &Variables::default()),
     };
     config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
     Ok(Server {

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::CheckedConfig;
 use crate::{
     At, ConfiguredServer, Machine, PathKind, codes,
-    dialect::{Field, is_from_home},
+    dialect::{BatchFiles, Field, is_from_home, variable_of_windows},
+    machine::{has_root, is_of_windows},
     placeholder::placeholder,
     read::BRIDGE,
 };
@@ -117,19 +118,54 @@ fn check_exists(
     if !is_literal(checked, Field::Command, text) || has_own_path {
         return;
     }
-    let path = Path::new(text);
-    if !text.contains(['/', '\\']) {
-        if !machine.has_program(text) {
-            let message = format!("there is no program `{text}` on the PATH of this machine");
-            findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("install it, or give its full path"));
-        }
-    } else if path.is_absolute() && machine.path_kind(path) != PathKind::Program {
-        let message = match machine.path_kind(path) {
+    if let Some(found) = machine.program(text) {
+        check_batch_file(checked, &found, command, findings);
+    } else if !text.contains(['/', '\\']) {
+        let (message, hint) = match program(text).eq_ignore_ascii_case("cmd") && !machine.system.is_windows() {
+            true => {
+                ("`cmd` is the shell of Windows, and this machine has another system".to_owned(), own_program(server))
+            }
+            false => {
+                let hint = "install it, or give its full path".to_owned();
+                (format!("there is no program `{text}` on the PATH of this machine"), hint)
+            }
+        };
+        findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint(hint));
+    } else if has_root(text) {
+        let message = match machine.path_kind(Path::new(text)) {
             PathKind::Nothing => format!("there is no {text} on this machine"),
             PathKind::Directory => format!("{text} is a folder"),
             PathKind::File | PathKind::Program => format!("{text} is not executable"),
         };
-        findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint("check the path"));
+        let hint = match is_of_windows(text) && !machine.system.is_windows() {
+            true => "this is a path of Windows: write one of this system",
+            false => "check the path",
+        };
+        findings.push(codes::COMMAND_NOT_FOUND.at(command.span, message).hint(hint));
+    }
+}
+
+/// How to start without `cmd /c` what it starts.
+fn own_program(server: &ConfiguredServer) -> String {
+    match &server.args[..] {
+        [flag, first, rest @ ..] if flag.value.eq_ignore_ascii_case("/c") && !first.value.contains(' ') => {
+            let rest = if rest.is_empty() { "[]" } else { "[…]" };
+            format!("start the program itself: \"command\": \"{}\", \"args\": {rest}", first.value)
+        }
+        _ => "start the program itself, without a shell".to_owned(),
+    }
+}
+
+/// Advises a shell for a batch file that the program may not start by itself.
+fn check_batch_file(checked: &CheckedConfig<'_>, found: &Path, command: &At<String>, findings: &mut Vec<Finding>) {
+    let ending = found.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let is_batch_file = ["cmd", "bat"].iter().any(|batch| ending.eq_ignore_ascii_case(batch));
+    let dialect = checked.dialect();
+    if is_batch_file && dialect.batch_files == BatchFiles::Unreliable {
+        let (name, program) = (command.value.trim(), dialect.program);
+        let message = format!("`{name}` is a batch file, which not every version of {program} starts on Windows");
+        let hint = "let the shell start it: \"command\": \"cmd\", \"args\": [\"/c\", \"npx\", …]";
+        findings.push(codes::BATCH_FILE.at(command.span, message).hint(hint.replace("npx", name)));
     }
 }
 
@@ -139,6 +175,7 @@ fn is_literal(checked: &CheckedConfig<'_>, field: Field, text: &str) -> bool {
     let is_odd = text.contains(|c: char| !c.is_ascii());
     !(is_replaced || is_odd || is_from_home(text) || text.starts_with('~'))
         && references(text).next().is_none()
+        && variable_of_windows(text).is_none()
         && placeholder(text).is_none()
 }
 

@@ -47,8 +47,12 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
 
 /// Whether a path leads into a home folder.
 fn is_personal(value: &str) -> bool {
-    let windows = value.get(1..).is_some_and(|rest| rest.starts_with(":\\Users\\") || rest.starts_with(":/Users/"));
-    (value.starts_with("/Users/") && !value.starts_with("/Users/Shared/")) || value.starts_with("/home/") || windows
+    let plain = value.replace('\\', "/").to_ascii_lowercase();
+    let on_drive = || plain.split_once(":/users/").filter(|(drive, _)| drive.len() == 1).map(|(_, user)| user);
+    let is_of_windows = on_drive().is_some_and(|user| !user.starts_with("public/"));
+    (value.starts_with("/Users/") && !value.starts_with("/Users/Shared/"))
+        || value.starts_with("/home/")
+        || is_of_windows
 }
 
 /// A filesystem server that may access a whole home folder or disk.
@@ -85,7 +89,8 @@ fn check_script(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings
             && references(word).next().is_none()
             && placeholder(word).is_none()
     };
-    let command = server.command.iter().filter(|command| command.value.contains('/') && is_relative(&command.value));
+    let command =
+        server.command.iter().filter(|command| command.value.contains(['/', '\\']) && is_relative(&command.value));
     let runs_scripts = |command: &str| {
         let name = program(command);
         ["node", "python", "deno", "bun", "tsx", "ts-node", "uv", "java", "ruby", "php"]

@@ -3,7 +3,7 @@
 use super::{CheckedConfig, command::has_shell};
 use crate::{
     At, ConfiguredServer, codes,
-    dialect::{Field, UnsetVariable, VariableRule, VariableScope},
+    dialect::{BatchFiles, Field, UnsetVariable, VariableRule, VariableScope, variable_of_windows},
     expand_env,
     server::Text,
 };
@@ -20,6 +20,16 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
         if let Some(range) = unclosed(rule, text).filter(|_| !is_for_shell) {
             let finding = codes::VARIABLE_FORM.at(checked.part(text, range), "this reference is never closed");
             findings.push(finding.hint("add the missing `}`"));
+        }
+        let is_for_cmd = matches!(text.field, Field::Command | Field::Args)
+            && (has_shell || checked.dialect().batch_files == BatchFiles::ByCmd);
+        if let Some(range) = variable_of_windows(&text.at.value).filter(|_| !is_for_cmd) {
+            let message =
+                format!("{} does not replace variables that are written as %NAME%", checked.dialect().program);
+            let form = rule.forms.iter().find(|form| **form != Form::Input && rule.holds_in(text.field));
+            let hint = form
+                .map_or_else(|| "write the value itself".to_owned(), |form| format!("write {}", form.written("NAME")));
+            findings.push(codes::VARIABLE_FORM.at(checked.part(text, range), message).hint(hint));
         }
         for reference in rule.references(&text.at.value) {
             match obstacle(rule, text, &reference) {
@@ -136,7 +146,7 @@ fn check_set(
     let is_of_machine =
         matches!(reference.form, Form::Bare | Form::Braced | Form::Env | Form::Curly) && reference.default.is_none();
     let Some(machine) = checked.machine_for(server).filter(|_| is_of_machine) else { return };
-    let is_set = machine.variables.contains_key(reference.name) || is_setting(checked.root, reference.name);
+    let is_set = machine.variable(reference.name).is_some() || is_setting(checked.root, reference.name);
     if rule.is_known(reference) || is_set {
         return;
     }

@@ -61,6 +61,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     empty_is_absent: true,
     null_env: true,
     expands_home_in: &[Field::Command],
+    // `Command::new` of Rust finds `.exe` alone (`mcp_client/client.rs` @08497cf).
+    batch_files: BatchFiles::Unreliable,
     policy: Policy { naming: Naming::Qualified("{server}___{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

@@ -67,5 +67,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     reserved_names: &["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"],
     ignores_empty_url: true,
+    // It said that `npx` needs `cmd /c` until 2.1.118; servers of plugins still did in 2.1.139 (#58510).
+    batch_files: BatchFiles::Unreliable,
     ..Dialect::PLAIN
 };

@@ -45,9 +45,35 @@ pub(super) static DIALECT: Dialect = Dialect {
     when_both_given: CommandAndUrl::Rejected,
     timeout: Some(TimeoutRule { default: 300, ..TimeoutRule::SECONDS }),
     policy: Policy {
-        environment: Environment::Only(&[
-            "HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ",
-        ]),
+        environment: Environment::Only {
+            unix: &["HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"],
+            // `WINDOWS_CORE_ENV_VARS` in `codex-rs/protocol/src/shell_environment.rs`, 2026.
+            windows: &[
+                "PATH",
+                "PATHEXT",
+                "SHELL",
+                "COMSPEC",
+                "SYSTEMROOT",
+                "WINDIR",
+                "SYSTEMDRIVE",
+                "USERNAME",
+                "USERDOMAIN",
+                "USERPROFILE",
+                "HOMEDRIVE",
+                "HOMEPATH",
+                "PROGRAMFILES",
+                "PROGRAMFILES(X86)",
+                "PROGRAMW6432",
+                "PROGRAMDATA",
+                "LOCALAPPDATA",
+                "APPDATA",
+                "TEMP",
+                "TMP",
+                "TMPDIR",
+                "POWERSHELL",
+                "PWSH",
+            ],
+        },
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

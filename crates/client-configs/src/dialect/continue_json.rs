@@ -27,9 +27,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         scope: VariableScope::Fields(&[Field::Env]),
         ..VariableRule::NONE
     },
+    // `resolveCommandForPlatform` in `MCPConnection.ts` @03d1f26.
+    batch_files: BatchFiles::ByCmd,
     policy: Policy {
         naming: Naming::Bare,
-        environment: Environment::Only(&["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"]),
+        environment: Environment::Only {
+            unix: &["HOME", "USER", "USERPROFILE", "LOGNAME", "USERNAME", "PATH"],
+            windows: Environment::SDK_ON_WINDOWS,
+        },
         ..Policy::USUAL
     },
     ..Dialect::PLAIN

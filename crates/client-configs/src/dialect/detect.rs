@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{ALL, Dialect, FileLocation, Syntax};
-use crate::document::Document;
+use crate::{document::Document, machine::is_of_windows};
 use rehearse_document::{Entry, Node, Source, nearest};
 
 /// The dialect of a file, and why.
@@ -80,7 +80,8 @@ pub fn by_name(name: &str) -> Option<&'static Dialect> {
 
 /// The dialect that has a file of this path, and the place that matches.
 pub fn by_path(path: &Path) -> Option<(&'static Dialect, FileLocation)> {
-    let path = path.to_string_lossy().replace('\\', "/");
+    let path = path.to_string_lossy();
+    let path = if is_of_windows(&path) { path } else { path.replace('\\', "/").into() };
     let place = |dialect: &Dialect| dialect.files.iter().copied().find(|place| place.matches(&path));
     ALL.iter().find_map(|dialect| Some((*dialect, place(dialect)?)))
 }

@@ -1,5 +1,7 @@
 //! Where programs keep their files.
 
+use crate::machine::is_of_windows;
+
 /// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`; a `*`
 /// matches any name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,10 @@ pub enum FileLocation {
     Config(&'static str),
     /// Below `$XDG_CONFIG_HOME` or `~/.config`, on every system.
     Xdg(&'static str),
+    /// As `Xdg`, but on Windows below `%APPDATA%`.
+    XdgOrAppData(&'static str),
+    /// Below `%LOCALAPPDATA%`, on Windows alone.
+    LocalAppData(&'static str),
     /// Anywhere: known by its name only.
     Named(&'static str),
     /// Anywhere, and about other things: it may well be without servers.
@@ -26,26 +32,35 @@ impl FileLocation {
             | FileLocation::Home(path)
             | FileLocation::Config(path)
             | FileLocation::Xdg(path)
+            | FileLocation::XdgOrAppData(path)
+            | FileLocation::LocalAppData(path)
             | FileLocation::Named(path)
             | FileLocation::Section(path) => path,
         }
     }
 
-    /// Whether a path leads to such a file.
+    /// Whether a path leads to such a file. On Windows the case of its letters does not matter.
     pub(super) fn matches(self, path: &str) -> bool {
-        let (folder, ending) = self.suffix().split_once('*').unwrap_or(("", self.suffix()));
-        let Some(before) = path.strip_suffix(ending) else { return false };
-        // The `*` matches one name that is not hidden.
-        let (before, is_named) = match self.suffix().contains('*') {
-            true => {
-                let at = before.rfind('/').map_or(0, |slash| slash + 1);
-                (&before[..at], at < before.len() && !before[at..].starts_with('.'))
-            }
-            false => (before, true),
-        };
-        let begins = |before: &str| before.is_empty() || before.ends_with('/');
-        is_named && before.strip_suffix(folder).is_some_and(begins)
+        if is_of_windows(path) {
+            return matches(&self.suffix().to_ascii_lowercase(), &path.replace('\\', "/").to_ascii_lowercase());
+        }
+        matches(self.suffix(), path)
     }
+}
+
+fn matches(suffix: &str, path: &str) -> bool {
+    let (folder, ending) = suffix.split_once('*').unwrap_or(("", suffix));
+    let Some(before) = path.strip_suffix(ending) else { return false };
+    // The `*` matches one name that is not hidden.
+    let (before, is_named) = match suffix.contains('*') {
+        true => {
+            let at = before.rfind('/').map_or(0, |slash| slash + 1);
+            (&before[..at], at < before.len() && !before[at..].starts_with('.'))
+        }
+        false => (before, true),
+    };
+    let begins = |before: &str| before.is_empty() || before.ends_with('/');
+    is_named && before.strip_suffix(folder).is_some_and(begins)
 }
 
 #[cfg(test)]
@@ -71,6 +86,10 @@ mod tests {
         assert!(
             !folders.matches(".devcontainer/devcontainer.json")
                 && !folders.matches(".devcontainer/a/b/devcontainer.json")
+        );
+        assert!(
+            folders.matches(r"c:\p\.DevContainer\py\devcontainer.json")
+                && !folders.matches("/p/.DevContainer/py/devcontainer.json")
         );
         let plain = FileLocation::Named("mcp.json");
         assert!(plain.matches("mcp.json") && plain.matches("x/mcp.json") && !plain.matches("x-mcp.json"));

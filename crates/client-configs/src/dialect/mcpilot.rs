@@ -35,7 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     policy: Policy {
         naming: Naming::Bare,
-        environment: Environment::Only(&["PATH"]),
+        environment: Environment::Only { unix: &["PATH"], windows: &["PATH"] },
         concurrency: NonZeroUsize::MIN,
         client_info: ClientInfo::Named { name: "MCPilot", title: None, version: Some("1.0.0") },
         projection: Projection::Mcpilot,

@@ -45,7 +45,7 @@ pub(super) use detect::{
 pub use location::FileLocation;
 pub(super) use servers::ServerMap;
 pub use variables::{EmptyVariable, Template, UnsetVariable, VariableRule, VariableScope};
-pub(super) use variables::{is_from_home, kind};
+pub(super) use variables::{is_from_home, kind, variable_of_windows};
 
 use super::policy::Policy;
 use rehearse_document::json::SyntaxExtensionKind;
@@ -86,9 +86,9 @@ pub(super) static VARIABLES_DIALECT: &Dialect = &code_agent::DIALECT;
 /// What the tables use.
 mod prelude {
     pub(super) use super::{
-        Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation, Files, Key, MissingType,
-        NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule, UnsetVariable,
-        VariableRule, VariableScope,
+        BatchFiles, Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation, Files, Key,
+        MissingType, NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule,
+        UnsetVariable, VariableRule, VariableScope,
     };
     pub(super) use crate::policy::{
         ApprovalRule, BothFilters, ClientInfo, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy,
@@ -198,6 +198,8 @@ pub struct Dialect {
     pub expands_home_in: &'static [Field],
     /// Whether it is started from the desktop, with no project folder as its working directory.
     pub is_desktop: bool,
+    /// How it starts batch files of Windows, such as `npx.cmd`.
+    pub batch_files: BatchFiles,
     pub policy: Policy,
     /// Whether the file describes an agent as well: `models`, `defaults`, `subagent`.
     pub describes_agent: bool,
@@ -427,6 +429,17 @@ pub enum CommandAndUrl {
     Remote,
 }
 
+/// How a program starts batch files of Windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchFiles {
+    /// As other programs, or it is not known.
+    Started,
+    /// With `cmd /c`, which replaces `%NAME%` in the command and its arguments.
+    ByCmd,
+    /// In some versions only.
+    Unreliable,
+}
+
 /// How a program reads a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeoutRule {
@@ -510,6 +523,7 @@ impl Dialect {
         elsewhere_word: None,
         expands_home_in: &[],
         is_desktop: false,
+        batch_files: BatchFiles::Started,
         describes_agent: false,
         policy: Policy::USUAL,
     };

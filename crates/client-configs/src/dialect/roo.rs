@@ -31,6 +31,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
     when_type_missing: MissingType::Inferred(Transport::Sse),
     when_both_given: CommandAndUrl::Rejected,
+    // It starts every command so (`McpHub.ts` @022b3b0).
+    batch_files: BatchFiles::ByCmd,
     timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),
     variables: VariableRule {
         forms: &[Form::Env],

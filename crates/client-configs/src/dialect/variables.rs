@@ -6,6 +6,27 @@ use super::{ALL, Field};
 use crate::expand_env;
 use rehearse_document::{Form, Reference, references};
 
+/// The variables that Windows sets itself.
+const OF_WINDOWS: &[&str] = &[
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "PUBLIC",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+];
+
 /// Which references are replaced, where, and what an unset variable is.
 #[derive(Clone, Copy, Debug)]
 pub struct VariableRule {
@@ -156,9 +177,21 @@ impl Template {
     }
 }
 
+/// A variable as the shell of Windows has it, such as `%APPDATA%`. Other signs may be those of a URL or of a format.
+pub(crate) fn variable_of_windows(text: &str) -> Option<Range<usize>> {
+    let signs: Vec<_> = text.match_indices('%').map(|(at, _)| at).collect();
+    let is_name = |name: &str| {
+        let is_constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        let is_own = name.contains('_') && name.starts_with(char::is_alphabetic) && name.chars().all(is_constant);
+        is_own || OF_WINDOWS.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    let pairs = signs.windows(2).map(|pair| pair[0]..pair[1] + 1);
+    pairs.into_iter().find(|range| is_name(&text[range.start + 1..range.end - 1]))
+}
+
 /// Whether a path begins in the home folder, where `~` is replaced.
 pub(crate) fn is_from_home(path: &str) -> bool {
-    path == "~" || path.starts_with("~/")
+    path == "~" || path.starts_with("~/") || path.starts_with("~\\")
 }
 
 /// What a name with an argument is one of: `workspaceFolder` for `workspaceFolder:api`, `user_config` for

@@ -102,6 +102,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     loose_values: true,
     schemes: &["unix", "pipe"],
     expands_home_in: &[Field::Command, Field::Args, Field::Cwd],
+    // `formatSubprocessArguments` in `extHostMcpNode.ts` @0334cc0.
+    batch_files: BatchFiles::ByCmd,
     policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

@@ -1,5 +1,5 @@
 //! Zed: the section `context_servers` of its `settings.json` (its documentation, and its settings in zed-industries/zed,
-//! 2026).
+//! 2026; its folders in `crates/paths/src/paths.rs` @010c9b6).
 
 use super::prelude::*;
 
@@ -13,7 +13,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "zed",
     program: "Zed",
     syntax: Syntax::Json(&[SyntaxExtensionKind::Comment, SyntaxExtensionKind::TrailingComma]),
-    files: &[FileLocation::Project(".zed/settings.json"), FileLocation::Xdg("zed/settings.json")],
+    files: &[FileLocation::Project(".zed/settings.json"), FileLocation::XdgOrAppData("zed/settings.json")],
     roots: &[&["context_servers"]],
     root_keys: RootKeys::Section(&[]),
     keys: &[

@@ -291,7 +291,7 @@ fn report(
 
 /// A variable that is set to something.
 fn variable<'m>(machine: &'m Machine, name: &str) -> Option<&'m str> {
-    machine.variables.get(name).map(String::as_str).filter(|value| !value.trim().is_empty())
+    machine.variable(name).filter(|value| !value.trim().is_empty())
 }
 
 /// Whether there is no such file; on the way to it there may be a file where a folder should be.

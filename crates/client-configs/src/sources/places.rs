@@ -7,25 +7,21 @@ use std::{
 
 use super::Precedence;
 use crate::{
-    Machine,
+    Machine, System,
     dialect::{ALL, Dialect, FileLocation},
 };
-
-/// Systems, as far as their folders differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum System {
-    Linux,
-    Mac,
-    Windows,
-}
 
 /// Where a machine has what.
 #[derive(Clone, Debug)]
 pub(super) struct Folders {
+    system: System,
     project: PathBuf,
     home: Option<PathBuf>,
     config: Option<PathBuf>,
     xdg: Option<PathBuf>,
+    /// `%APPDATA%` and `%LOCALAPPDATA%`, on Windows alone.
+    app_data: Option<PathBuf>,
+    local_app_data: Option<PathBuf>,
 }
 
 /// A file that some program may have.
@@ -37,41 +33,33 @@ pub(super) struct Candidate {
     pub(super) precedence: Precedence,
 }
 
-impl System {
-    const fn here() -> System {
-        match () {
-            () if cfg!(target_os = "macos") => System::Mac,
-            () if cfg!(windows) => System::Windows,
-            () => System::Linux,
-        }
-    }
-}
-
 impl Folders {
     pub(super) fn of(machine: &Machine) -> Folders {
-        Folders::on(System::here(), machine)
-    }
-
-    fn on(system: System, machine: &Machine) -> Folders {
-        let variable = |name| machine.variables.get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let home = variable(if system == System::Windows { "USERPROFILE" } else { "HOME" });
-        let home = home.map(|home| machine.directory.join(home));
+        let (system, home) = (machine.system, machine.home());
+        let below_home = |path| Some(system.join(home.as_ref()?, path));
+        let variable = |name| machine.variable(name).filter(|path| system.is_absolute(path)).map(PathBuf::from);
         // A relative path there is invalid and ignored (XDG Base Directory Specification 0.8).
-        let set = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        let xdg = set.or_else(|| Some(home.as_ref()?.join(".config")));
+        let xdg = variable("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
+        let of_windows = |name, usual| variable(name).or_else(|| below_home(usual)).filter(|_| system.is_windows());
+        let app_data = of_windows("APPDATA", "AppData/Roaming");
         let config = match system {
             System::Linux => xdg.clone(),
-            System::Mac => home.as_ref().map(|home| home.join("Library/Application Support")),
-            System::Windows => variable("APPDATA"),
+            System::MacOs => below_home("Library/Application Support"),
+            System::Windows => app_data.clone(),
         };
-        Folders { project: machine.directory.clone(), home, config, xdg }
+        let local_app_data = of_windows("LOCALAPPDATA", "AppData/Local");
+        Folders { system, project: machine.directory.clone(), config, xdg, app_data, local_app_data, home }
     }
 
     /// Resolves a path from user input: from the working directory, or with `~/` from the home folder.
     pub(super) fn resolve(&self, path: &Path) -> PathBuf {
-        match (path.strip_prefix("~"), &self.home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => self.project.join(path),
+        let below_home = match self.system.is_windows() {
+            true => path.to_str().and_then(|path| path.strip_prefix("~/").or(path.strip_prefix("~\\"))).map(Path::new),
+            false => path.strip_prefix("~").ok(),
+        };
+        match (below_home, &self.home) {
+            (Some(rest), Some(home)) => self.system.join(home, rest),
+            _ => self.system.join(&self.project, path),
         }
     }
 
@@ -95,16 +83,23 @@ impl Folders {
             (FileLocation::Home(path), Precedence::User) => (self.home.as_ref(), path),
             (FileLocation::Config(path), Precedence::User) => (self.config.as_ref(), path),
             (FileLocation::Xdg(path), Precedence::User) => (self.xdg.as_ref(), path),
+            (FileLocation::XdgOrAppData(path), Precedence::User) => {
+                (self.app_data.as_ref().or(self.xdg.as_ref()), path)
+            }
+            (FileLocation::LocalAppData(path), Precedence::User) => (self.local_app_data.as_ref(), path),
             _ => return None,
         };
-        Some(folder?.join(path))
+        Some(self.system.join(folder?, path))
     }
 
+    /// On Windows `~` is no home folder for the shell.
     fn name(&self, path: &Path) -> String {
-        let below_home = || Some(Path::new("~").join(path.strip_prefix(self.home.as_ref()?).ok()?));
-        match path.strip_prefix(&self.project) {
-            Ok(path) => path.display().to_string(),
-            Err(_) => below_home().unwrap_or_else(|| path.to_owned()).display().to_string(),
+        let below = |folder: &Path| self.system.below(folder, path);
+        let below_home = || self.home.as_deref().filter(|_| !self.system.is_windows()).and_then(below);
+        match (below(&self.project), below_home()) {
+            (Some(rest), _) => rest.into_owned(),
+            (None, Some(rest)) => format!("~/{rest}"),
+            (None, None) => path.display().to_string(),
         }
     }
 }
@@ -118,7 +113,8 @@ mod tests {
     fn folders(system: System, variables: &[(&str, &str)]) -> Folders {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let (look, read) = (|_: &Path| PathKind::Nothing, |_: &Path| Err(std::io::ErrorKind::NotFound.into()));
-        Folders::on(system, &Machine { variables, directory: "/projects/shop".into(), look, read })
+        let directory = if system.is_windows() { r"D:\shop" } else { "/projects/shop" }.into();
+        Folders::of(&Machine { system, variables, directory, look, read })
     }
 
     fn names(folders: &Folders, dialect: &str) -> Vec<String> {
@@ -136,12 +132,43 @@ mod tests {
         assert_eq!(names(&moved, "zed"), [".zed/settings.json", "/etc/ada/zed/settings.json"]);
         let relative = folders(System::Linux, &[("HOME", "/home/ada"), ("XDG_CONFIG_HOME", "etc")]);
         assert_eq!(names(&relative, "claude-desktop"), ["~/.config/Claude/claude_desktop_config.json"]);
-        let mac = folders(System::Mac, &[("HOME", "/Users/ada")]);
+        let mac = folders(System::MacOs, &[("HOME", "/Users/ada")]);
         assert_eq!(names(&mac, "claude-desktop"), ["~/Library/Application Support/Claude/claude_desktop_config.json"]);
         assert_eq!(names(&mac, "zed")[1], "~/.config/zed/settings.json");
-        let windows = folders(System::Windows, &[("USERPROFILE", "/ada"), ("APPDATA", "/ada/Roaming")]);
-        assert_eq!(names(&windows, "vscode")[1], "~/Roaming/Code/User/mcp.json");
         assert_eq!(names(&folders(System::Linux, &[]), "cursor"), [".cursor/mcp.json"]);
+    }
+
+    #[test]
+    fn on_windows_the_folders_are_those_of_its_variables() {
+        let variables =
+            [("UserProfile", r"C:\Users\ada"), ("APPDATA", r"C:\Users\ada\AppData\Roaming"), ("HOME", "/c")];
+        let windows = folders(System::Windows, &variables);
+        for (dialect, of_user) in [
+            ("claude-code", r"C:\Users\ada\.claude.json"),
+            ("cursor", r"C:\Users\ada\.cursor\mcp.json"),
+            ("windsurf", r"C:\Users\ada\.codeium\windsurf\mcp_config.json"),
+            ("codex", r"C:\Users\ada\.codex\config.toml"),
+            ("gemini", r"C:\Users\ada\.gemini\settings.json"),
+            ("continue", r"C:\Users\ada\.continue\config.yaml"),
+            ("kiro", r"C:\Users\ada\.kiro\settings\mcp.json"),
+            ("opencode", r"C:\Users\ada\.config\opencode\opencode.json"),
+            ("zed", r"C:\Users\ada\AppData\Roaming\zed\settings.json"),
+            ("vscode", r"C:\Users\ada\AppData\Roaming\Code\User\mcp.json"),
+            ("cpe", r"C:\Users\ada\AppData\Roaming\cpe\cpe.yaml"),
+        ] {
+            let names = names(&windows, dialect);
+            assert_eq!(names.iter().find(|name| name.starts_with("C:")).map(|name| &**name), Some(of_user));
+        }
+        assert_eq!(names(&windows, "zed")[0], r".zed\settings.json");
+        let desktop = names(&windows, "claude-desktop");
+        assert!(desktop[0].starts_with(r"C:\Users\ada\AppData\Local\Packages\Claude_"), "{desktop:?}");
+        assert_eq!(desktop[1..], [r"C:\Users\ada\AppData\Roaming\Claude\claude_desktop_config.json"]);
+        let moved = folders(System::Windows, &[("APPDATA", r"\\files\ada"), ("XDG_CONFIG_HOME", "D:/xdg")]);
+        assert_eq!(names(&moved, "zed")[1], r"\\files\ada\zed\settings.json");
+        assert_eq!(names(&moved, "opencode")[4], r"D:/xdg\opencode\opencode.json");
+        let resolved = |path: &str| windows.resolve(Path::new(path)).display().to_string();
+        assert_eq!(["~/a/b.json", r"~\b.json"].map(resolved), [r"C:\Users\ada\a\b.json", r"C:\Users\ada\b.json"]);
+        assert_eq!(["a/b.json", "c:/b.json"].map(resolved), [r"D:\shop\a\b.json", r"c:\b.json"]);
     }
 
     #[test]
@@ -152,9 +179,10 @@ mod tests {
 
     #[test]
     fn every_default_file_is_known_by_its_path() {
-        let folders = folders(System::Linux, &[("HOME", "/home/ada")]);
+        let linux = folders(System::Linux, &[("HOME", "/home/ada")]);
+        let windows = folders(System::Windows, &[("USERPROFILE", r"c:\users\ADA")]);
         for dialect in ALL {
-            for Candidate { path, .. } in folders.candidates(Some(dialect)) {
+            for Candidate { path, .. } in [&linux, &windows].into_iter().flat_map(|it| it.candidates(Some(dialect))) {
                 let detected =
                     lint(&Source::new("t", if dialect.name == "codex" { "" } else { "{}" }), Some(&path), None, None)
                         .detected;

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{PathKind, dialect::by_name, secret::KnownSecrets};
+use crate::{PathKind, System, dialect::by_name, secret::KnownSecrets};
 use rehearse_report::findings::Severity;
 
 /// A machine with a home folder, a project and nothing in them.
@@ -21,6 +21,7 @@ impl TestMachine {
         let variables = [("HOME", &home), ("USERPROFILE", &home)];
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect();
         let machine = Machine {
+            system: System::HERE,
             variables,
             directory: folder.path().join("project"),
             look: |_| PathKind::Nothing,
@@ -161,6 +162,25 @@ fn a_named_file_must_be_there() {
     }
     let test = TestMachine::new().variable(environment::CONFIG_PATH, "gone.json");
     assert_eq!(test.sources.load(&test.machine).expect_err("it is not there").precedence, Precedence::ConfigPath);
+}
+
+#[test]
+fn on_windows_a_project_is_known_in_every_spelling_of_its_folder() {
+    let read = |path: &Path| match path.to_str() {
+        Some(r"C:\Users\ada\.claude.json") => Ok(json!({ "projects": {
+            r"D:\shop": { "history": [] },
+            "d:/shop": { "mcpServers": { "s": { "command": "x" } } },
+            "d:/shop2": { "mcpServers": { "t": { "command": "x" } } },
+        } })
+        .to_string()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    };
+    let variables = [("UserProfile".to_owned(), r"C:\Users\ada".to_owned())].into();
+    let look = |_: &Path| PathKind::Nothing;
+    let machine = Machine { system: System::Windows, variables, directory: r"D:\Shop".into(), look, read };
+    assert_eq!(kept_names(&Sources::default().load(&machine).expect("nothing is named")), ["s: x"]);
+    let elsewhere = Machine { directory: r"D:\".into(), ..machine };
+    assert_eq!(kept_names(&Sources::default().load(&elsewhere).expect("nothing is named")), [""; 0]);
 }
 
 #[test]

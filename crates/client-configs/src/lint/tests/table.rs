@@ -1,30 +1,35 @@
 //! Every file of `cases.txt` with its findings, in a snapshot.
 //!
 //! A line is the path of a file, or `--dialect=` with a dialect (and perhaps `@` and a path), and its text, with ⏎ for a
-//! line break. A file with a forced dialect is checked on a machine with a few programs and variables.
+//! line break and ␍ for a carriage return. A file with a forced dialect is checked on a machine with a few programs and variables.
 
 use std::{collections::BTreeSet, fmt::Write, io};
 
 use super::*;
-use crate::{PathKind, dialect::by_name, server::Timeouts};
+use crate::{PathKind, System, dialect::by_name, server::Timeouts};
 
-fn machine() -> Machine {
+/// A Windows, if the path of the config is one of it.
+fn machine(path: &str) -> Machine {
+    let system = if path.starts_with("C:") { System::Windows } else { System::Linux };
+    let (folder, directory) = if system.is_windows() { (r"C:\bin", r"C:\srv") } else { ("/bin", "/srv") };
     let look = |path: &Path| match path.to_str() {
         Some("/bin/npx" | "/bin/node" | "/bin/sh" | "/bin/x") => PathKind::Program,
+        Some(r"C:\bin\npx.cmd" | r"C:\bin\node.exe" | r"C:\bin\cmd.exe") => PathKind::Program,
         Some("/srv") => PathKind::Directory,
         _ => PathKind::Nothing,
     };
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Machine {
-        variables: [set("PATH", "/bin"), set("SET", "value")].into(),
-        directory: "/srv".into(),
+        system,
+        variables: [set("PATH", folder), set("SET", "value")].into(),
+        directory: directory.into(),
         look,
         read: |_| Err(io::ErrorKind::NotFound.into()),
     }
 }
 
 fn report(key: &str, text: &str) -> LintReport {
-    let text = text.replace('⏎', "\n");
+    let text = text.replace('␍', "\r").replace('⏎', "\n");
     let Some(forced) = key.strip_prefix("--dialect=") else {
         return lint(&Source::new(key, text), Some(Path::new(key)), None, None);
     };
@@ -36,7 +41,7 @@ fn report(key: &str, text: &str) -> LintReport {
         dialect::Syntax::Toml => "t.toml",
         _ => "t.json",
     };
-    lint(&Source::new(path, text), Some(Path::new(path)), Some(dialect), Some(&machine()))
+    lint(&Source::new(path, text), Some(Path::new(path)), Some(dialect), Some(&machine(path)))
 }
 
 /// A server in a line: what the program starts or connects to.
