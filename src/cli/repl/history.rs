@@ -14,11 +14,14 @@ use rehearse_client_configs::{Machine, secret::mask};
 /// The maximum number of commands.
 const MOST: usize = 1000;
 
-/// The path of the file (XDG Base Directory Specification); `None` without a home.
+/// The path of the file (XDG Base Directory Specification), on Windows below `%LOCALAPPDATA%`; `None` without a home.
 pub(super) fn path_of_history(machine: &Machine) -> Option<PathBuf> {
-    let variable = |name: &str| machine.variables.get(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")))?;
-    Some(state.join("rehearse/history"))
+    let variable = |name: &str| machine.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let usual = || match machine.system.is_windows() {
+        true => variable("LOCALAPPDATA"),
+        false => Some(variable("HOME")?.join(".local").join("state")),
+    };
+    Some(variable("XDG_STATE_HOME").or_else(usual)?.join("rehearse").join("history"))
 }
 
 /// A history without commands that contain secrets.
@@ -101,6 +104,7 @@ impl History for RedactingHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearse_client_configs::System;
 
     #[test]
     fn a_line_with_a_secret_is_not_kept() {
@@ -136,12 +140,15 @@ mod tests {
 
     #[test]
     fn the_file_is_where_programs_keep_their_state() {
-        let of = |variables: &[(&str, &str)]| {
+        let on = |system, variables: &[(&str, &str)]| {
             let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            path_of_history(&Machine { variables, ..Machine::here() })
+            path_of_history(&Machine { system, variables, ..Machine::here() })
         };
+        let of = |variables: &[(&str, &str)]| on(System::Linux, variables);
         assert_eq!(of(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Some("/s/rehearse/history".into()));
         assert_eq!(of(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), Some("/h/.local/state/rehearse/history".into()));
-        assert_eq!(of(&[]), None);
+        assert_eq!((of(&[]), of(&[("HOME", "h")]), of(&[("LOCALAPPDATA", "/l")])), (None, None, None));
+        let windows = [("LocalAppData", "/l"), ("USERPROFILE", "/u"), ("HOME", "/h")];
+        assert_eq!(on(System::Windows, &windows), Some("/l/rehearse/history".into()));
     }
 }

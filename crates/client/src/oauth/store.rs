@@ -105,12 +105,14 @@ impl TokenStore {
         TokenStore::Memory(MemoryStore::default())
     }
 
-    /// The default folder of tokens: `$XDG_DATA_HOME/rehearse/tokens`, or in the data folder of the platform. `None`
-    /// without a home.
+    /// The default folder of tokens: `$XDG_DATA_HOME/rehearse/tokens`, or in the data folder of the platform, which on
+    /// Windows is `%LOCALAPPDATA%`. `None` without a home.
     pub fn default_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let below_home = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
-        let data = path("XDG_DATA_HOME").or_else(|| Some(path("HOME")?.join(below_home)))?;
+        // Only Windows has this variable, also under a shell that sets `HOME` there.
+        let data = path("XDG_DATA_HOME").or_else(|| path("LOCALAPPDATA"));
+        let data = data.or_else(|| Some(path("HOME")?.join(below_home)))?;
         Some(data.join("rehearse").join("tokens"))
     }
 
@@ -438,6 +440,7 @@ mod tests {
             TokenStore::default_folder(|name| known.get(name).map(|&value| value.to_owned()))
         };
         assert_eq!(folder(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]), Some("/d/rehearse/tokens".into()));
+        assert_eq!(folder(&[("LOCALAPPDATA", "/l"), ("HOME", "/h")]), Some("/l/rehearse/tokens".into()));
         let home = folder(&[("XDG_DATA_HOME", "relative"), ("HOME", "/h")]).expect("a folder");
         assert!(home.starts_with("/h") && home.ends_with("rehearse/tokens"), "{}", home.display());
         assert_eq!(folder(&[]), None);
