@@ -44,7 +44,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ContextKind};
 
 use self::{failure::Failure, format::Format};
-use rehearse_client::ReaperProcess;
+use rehearse_system::process::ReaperProcess;
 
 /// The exit codes of `rehearse`. They are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

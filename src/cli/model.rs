@@ -1,6 +1,6 @@
 //! `rehearse model`: a scripted model behind the APIs of Anthropic and OpenAI.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, process::Command, time::Duration};
+use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::{
     Exit, Failure,
@@ -15,12 +15,12 @@ use super::{
     style,
     usage_hint::quoted_command,
 };
-use rehearse_client::ProcessHandle;
 use rehearse_llm::{
     endpoint::{EndpointOptions, ModelEndpoint},
     model::{ScriptedModel, scripted::LoadError},
 };
 use rehearse_net::reachable;
+use rehearse_system::{process::ProcessGroup, program};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,12 +100,12 @@ async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Resu
     let endpoint = endpoint.map_err(|error| Failure::listen(args.listen, "--listen :0", &error))?;
     let url = format!("http://{}", reachable(endpoint.address()));
     let variables = [("ANTHROPIC_BASE_URL", url.clone()), ("OPENAI_BASE_URL", format!("{url}/v1"))];
-    let ended = if let Some((program, words)) = args.command.split_first() {
-        let mut command = Command::new(program);
+    let ended = if let Some((name, words)) = args.command.split_first() {
+        let mut command = program::command(name, None);
         command.args(words).envs(variables);
         command.envs(KEYS.into_iter().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, "sk-0")));
-        let job = ProcessHandle::start(command);
-        let job = job.map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))?;
+        let job = ProcessGroup::start_interactive(command.into());
+        let job = job.map_err(|error| Failure::cannot(format!("cannot run {}: {error}", name.display())))?;
         wait_for_command(job, &mut signals, std::future::pending()).await.map(exit_of)
     } else {
         let (strong, dim) = (style::STRONG, style::DIM);

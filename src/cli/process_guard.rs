@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::Command, time::Duration};
 use futures_util::future::LocalBoxFuture;
 
 use super::Failure;
-use rehearse_client::ReaperProcess;
+use rehearse_system::process::ReaperProcess;
 
 /// How long threads may take to end, such as one that writes a file.
 const THREAD_TIMEOUT: Duration = Duration::from_secs(1);

@@ -4,10 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use super::{
     Exit, Failure,
-    mock::{
-        parse_address,
-        stdio::{Input, Output},
-    },
+    mock::parse_address,
+    output,
     process_guard::block_on_guarded,
     secrets::Secrets,
     signals::Signals,
@@ -18,6 +16,10 @@ use super::{
 use rehearse_client::{CommandSpec, Endpoint, EventSink, ServerParams, StderrLine, Target};
 use rehearse_protocol::{Transport, trace_file::ConnectionInfo};
 use rehearse_relay::{HttpRelay, RelayError, relay_lines};
+use rehearse_system::{
+    program,
+    stdio::{Input, Output},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,12 +100,13 @@ impl RecordArgs {
     async fn relay_stdio(&self, file: &TraceFileWriter, mut signals: Signals) -> Result<Exit, Failure> {
         let mut words = self.command.iter().cloned();
         let program = words.next().unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = program::name(program).to_owned();
         let target = Target::Stdio(CommandSpec { program, args: words.collect(), ..CommandSpec::default() });
         let sink = file.connection(&ConnectionInfo::new(name.clone(), Transport::Stdio), self.secrets(&target));
         let stderr = |StderrLine { line, .. }: StderrLine| style::print(&format!("{}\n", printable(&line)));
         let params = ServerParams::new(name, target);
-        let relaying = relay_lines(&params, Box::new(sink), Arc::new(stderr), Input::open(), Output::open());
+        let relaying =
+            relay_lines(&params, Box::new(sink), Arc::new(stderr), Input::open(), Output::open(output::remember));
         tokio::pin!(relaying);
         let status = loop {
             tokio::select! {

@@ -24,13 +24,13 @@ use super::{
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
-use rehearse_client::ReaperProcess;
 use rehearse_protocol::trace_file::ConnectionInfo;
 use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
 use rehearse_scenario::{
     self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
     ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
 };
+use rehearse_system::process::ReaperProcess;
 
 const EXAMPLES: &str = "\
 Examples:

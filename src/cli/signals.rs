@@ -3,16 +3,15 @@
 use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as blocking, thread, time::Duration};
 
 use parking_lot::Mutex;
-use rustix::process::Signal as Number;
+use rehearse_system::{Signal, signal::SignalStreams, terminal::restore_settings};
 use tokio::{
     runtime,
-    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc::{self, error::TrySendError},
     time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, style, terminal_user::restore_terminal};
+use super::{Exit, style};
 
 /// How long a second signal may wait for its receiver.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -27,7 +26,7 @@ const CAPACITY: usize = 8;
 static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
 
 /// The receiver of signals; the channel is closed if there is none.
-static LISTENER: Mutex<Option<mpsc::Sender<Number>>> = Mutex::new(None);
+static LISTENER: Mutex<Option<mpsc::Sender<Signal>>> = Mutex::new(None);
 
 /// Installs the handlers for [`Signals`], once. Without a receiver, a signal exits the process at once with its exit code.
 ///
@@ -46,10 +45,10 @@ pub(super) fn catch() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives SIGINT, SIGTERM, SIGQUIT and SIGHUP. They do not end the process while this exists, unless they stay unread
+/// Receives the signals of [`SignalStreams`]. They do not end the process while this exists, unless they stay unread
 /// because something hangs.
 #[derive(Debug)]
-pub(super) struct Signals(mpsc::Receiver<Number>);
+pub(super) struct Signals(mpsc::Receiver<Signal>);
 
 impl Signals {
     /// # Errors
@@ -62,7 +61,7 @@ impl Signals {
     }
 
     /// The next signal. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Number {
+    pub(super) async fn next(&mut self) -> Signal {
         match self.0.recv().await {
             Some(signal) => signal,
             None => pending().await,
@@ -89,42 +88,6 @@ impl Signals {
             style::leave_line();
             style::print(message);
             shutdown.cancel();
-        }
-    }
-}
-
-/// The streams of all caught signals.
-struct SignalStreams {
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-    /// `None` if SIGHUP is ignored, as under `nohup`.
-    hangup: Option<Signal>,
-}
-
-impl SignalStreams {
-    fn install() -> io::Result<SignalStreams> {
-        let hangup = SignalKind::hangup();
-        Ok(SignalStreams {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            hangup: if is_ignored(hangup) { None } else { Some(signal(hangup)?) },
-        })
-    }
-
-    async fn next(&mut self) -> Number {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => Number::INT,
-            _ = self.terminate.recv() => Number::TERM,
-            _ = self.quit.recv() => Number::QUIT,
-            _ = hangup => Number::HUP,
         }
     }
 }
@@ -161,7 +124,7 @@ async fn forward(mut caught: SignalStreams) {
     loop {
         let signal = caught.next().await;
         let listener = LISTENER.lock().clone();
-        let is_open = |it: &mpsc::Sender<Number>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
+        let is_open = |it: &mpsc::Sender<Signal>| !matches!(it.try_send(signal), Err(TrySendError::Closed(_)));
         let Some(listener) = listener.filter(is_open) else {
             print_interrupted();
             exit_now();
@@ -188,14 +151,7 @@ fn print_interrupted() {
 }
 
 fn exit_now() -> ! {
-    restore_terminal();
+    restore_settings();
     #[expect(clippy::exit, reason = "`main` may hang and never return")]
     exit(Exit::CannotRun.code().into());
-}
-
-/// Whether a signal was ignored when this process started.
-fn is_ignored(signal: SignalKind) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    ignored.is_some_and(|ignored| ignored >> (signal.as_raw_value() - 1) & 1 == 1)
 }

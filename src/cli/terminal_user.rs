@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use self::form::Form;
-pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, PlainHighlighter, is_coloured, restore_terminal};
+pub(super) use self::keyboard::{Editor, Keyboard, KeyboardGuard, PlainHighlighter, is_coloured};
 pub(super) use self::line_event::LineEvent;
 use super::style::{self, BAD, DIM, STRONG, printable};
 use rehearse_client::{Answer, CallOptions, Content, Failure, InputHandler, InputKind, InputRequest};
@@ -332,8 +332,7 @@ impl Conversation<'_> {
 
 /// Sends this process the signal of Ctrl-C, as the terminal does when no line is edited. Returns only if that fails.
 async fn interrupt() {
-    use rustix::process::{Signal, getpid, kill_process};
-    if kill_process(getpid(), Signal::INT).is_ok() {
+    if rehearse_system::process::interrupt_self() {
         std::future::pending().await
     }
 }

@@ -26,6 +26,7 @@ use rehearse_protocol::{
     Event, EventKind,
     trace_file::{ConnectionInfo, TraceFile, connection_line, event_line, header_line},
 };
+use rehearse_system::private;
 
 /// Writes the traces of any number of connections to one file. Clones share it.
 ///
@@ -86,14 +87,10 @@ impl TraceFileWriter {
     }
 
     fn open(path: &Path, options: &mut OpenOptions, first: u32) -> Result<TraceFileWriter, Failure> {
-        options.create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-        let opened = options.open(path).and_then(|file| {
+        let opened = private::open(options.create(true), path).and_then(|file| {
             let metadata = file.metadata()?;
-            #[cfg(unix)]
             if metadata.is_file() {
-                file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+                private::restrict(path)?;
             }
             Ok((file, metadata.len()))
         });

@@ -11,7 +11,7 @@ use clap::{
 };
 
 use rehearse_client_configs::{Machine, PathKind};
-use rehearse_report::text::quoted;
+use rehearse_system::program::quoted;
 
 /// What people write for subcommands of other names: after these subcommands this word, and the hint.
 const OTHER_WORDS: &[(&[&str], &str, &str)] = &[

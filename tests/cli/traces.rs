@@ -304,6 +304,6 @@ fn the_messages_of_a_trace_stand_before_the_result_and_a_second_process_is_said(
     assert!(call.stdout_text().ends_with("\nhi\n"), "{}", call.stdout_text());
     let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
     let server = format!("read -r l; case $l in *discover*) exit 1;; esac; echo '{answer}'; read -r l; read -r l");
-    let info = trace(&format!("info --trace -- sh -c {}", rehearse_report::text::quoted(&server)));
+    let info = trace(&format!("info --trace -- sh -c {}", rehearse_system::program::quoted(&server)));
     info.stdout_has("   the server is started once more, in a process that begins with `initialize`\n");
 }

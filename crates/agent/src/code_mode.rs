@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, AgentError, NativeTool, NativeToolError};
-use rehearse_client::{CallOptions, TempFolder};
+use rehearse_client::CallOptions;
 use rehearse_code_mode::{
     self as code_mode, Arguments, Definition, ExecutionError, Limits, ProgramEnd, ToolCall,
     codegen::Language,
@@ -19,6 +19,7 @@ use rehearse_code_mode::{
 };
 use rehearse_hub::{CallError, Hub, HubOptions, HubServer, RegisteredTool};
 use rehearse_llm::model::{Block, Media};
+use rehearse_system::TempFolder;
 
 /// What runs the programs.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use rehearse_report::bench::{Latencies, Load, Measure, ProcessUsage, TargetResult};
+use rehearse_system::usage::{of_group, own_seconds};
 
 use crate::{
     connection::Connection,
@@ -12,7 +13,6 @@ use crate::{
     options::{BenchCall, BenchOptions, BenchTarget, Extent},
     survey::{SurveyError, survey},
     threshold::Threshold,
-    usage,
 };
 
 /// Into how many parts the time of each target is divided. In a closed loop targets take turns: A B A B.
@@ -58,7 +58,7 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
         servers.push(Box::pin(prepare(target, calls, options, result)).await);
     }
     let mut lag = Latencies::default();
-    let (begun, own) = (Instant::now(), usage::own_seconds());
+    let (begun, own) = (Instant::now(), own_seconds());
     let turns = if options.rate.is_some() { 1 } else { SLICES };
     for turn in 0..turns {
         for (server, target) in servers.iter_mut().zip(targets) {
@@ -98,7 +98,7 @@ pub async fn find_max_rate(
     let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
     for (target, result) in targets.iter().zip(&mut run.targets) {
         let Some(mut server) = Box::pin(prepare(target, calls, options, result)).await else { continue };
-        let (begun, own) = (Instant::now(), usage::own_seconds());
+        let (begun, own) = (Instant::now(), own_seconds());
         let lag = max_rate::search(&target.name, &mut server.loader, condition, options, result).await;
         run.warnings.extend(saturation(begun, own, &lag).map(|warning| format!("{}: {warning}", target.name)));
         drop(server.loader);
@@ -167,7 +167,7 @@ async fn prepare(
 pub(crate) async fn close(connections: Vec<Connection>) -> Option<ProcessUsage> {
     let mut sum: Option<ProcessUsage> = None;
     for connection in connections {
-        if let Some(usage) = connection.process().and_then(usage::of_group) {
+        if let Some(usage) = connection.process().and_then(of_group) {
             let sum = sum.get_or_insert_default();
             sum.processes += 1;
             sum.cpu_seconds += usage.cpu_seconds;
@@ -181,7 +181,7 @@ pub(crate) async fn close(connections: Vec<Connection>) -> Option<ProcessUsage> 
 /// Whether this process itself was the limit.
 fn saturation(begun: Instant, own: Option<f64>, lag: &Latencies) -> Option<String> {
     let processors = std::thread::available_parallelism().map_or(1.0, |count| usize::from(count) as f64);
-    let used = usage::own_seconds().zip(own).map(|(after, before)| after - before);
+    let used = own_seconds().zip(own).map(|(after, before)| after - before);
     let share = used.map(|used| used / begun.elapsed().as_secs_f64() / processors);
     if lag.percentile(99.0) > LAG {
         let lag = rehearse_report::bench::readable(lag.percentile(99.0));

@@ -66,6 +66,7 @@ pub use raw::RawReply;
 pub use recorder::{ClientRecorder, EventSink, UnsolicitedFrame};
 pub use rehearse_document::json_schema::example;
 pub use rehearse_net::pipe;
+pub use rehearse_system::process::ReaperProcess;
 pub use rounds::FinalResult;
 pub use server_params::{ClientInfo, Endpoint, ServerParams, Target, Timeouts};
 pub use session::{ConnectOptions, Session};
@@ -77,6 +78,6 @@ pub use unsolicited_tracker::UnsolicitedPolicy;
 pub use wire::Wire;
 
 pub use crate::transport::{
-    CommandSpec, HeaderChange, LastLines, ProcessChange, ProcessHandle, ReaperProcess, StderrLine, StderrSink,
-    StopGrace, TempFolder, WireError, WireExchange, WireRequest, is_started_by_client, mirrored_headers,
+    CommandSpec, HeaderChange, LastLines, StderrLine, StderrSink, StopGrace, WireError, WireExchange, WireRequest,
+    mirrored_headers,
 };

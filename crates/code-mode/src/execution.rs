@@ -1,6 +1,7 @@
 //! What becomes of a program.
 
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use rehearse_system::process::exit_signal;
+use std::{process::ExitStatus, time::Duration};
 
 use serde_json::{Map, Value, json};
 
@@ -91,7 +92,7 @@ pub enum ExecutionError {
 impl ProgramEnd {
     /// Of a process that ended without a last message.
     pub(crate) fn crashed(status: Option<ExitStatus>) -> ProgramEnd {
-        ProgramEnd::Crashed(match status.map(|status| (status.code(), status.signal())) {
+        ProgramEnd::Crashed(match status.map(|status| (status.code(), exit_signal(status))) {
             Some((Some(code), _)) => format!("the program ended with exit code {code}"),
             Some((None, Some(signal))) => format!("the program was killed by signal {signal}"),
             _ => "the program closed its output and was killed".to_owned(),

@@ -16,11 +16,14 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use parking_lot::Mutex;
 use rehearse_protocol::{LineSplitter, TooLong};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rehearse_system::{
+    Signal,
+    process::{Pipes, ProcessGroup},
+};
 use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    process::{ChildStderr, ChildStdin, ChildStdout, Command},
     task::JoinSet,
     time::timeout,
 };
@@ -91,7 +94,7 @@ enum End {
 /// # Errors
 /// It cannot be started.
 pub(crate) async fn run<F>(
-    command: &mut Command,
+    command: Command,
     first: Option<Value>,
     tools: &[Tool],
     limits: &Limits,
@@ -110,71 +113,43 @@ where
         Err(_) => {
             is_timed_out = true;
             if is_interruptible {
-                process.group.signal(Signal::INT);
+                process.group.signal(Signal::Interrupt);
             }
             timeout(limits.grace, &mut conversation).await.unwrap_or(End::Killed)
         }
     };
     let may_end = matches!(how, End::Message(_) | End::Silence);
     let status = match may_end {
-        true => timeout(limits.grace, process.child.wait()).await.ok().and_then(Result::ok),
+        true => timeout(limits.grace, process.group.leader_exit()).await.ok().flatten(),
         false => None,
     };
     // Also what the program has started.
-    process.group.signal(Signal::KILL);
-    if status.is_none() {
-        let _ = process.child.wait().await;
-    }
-    process.group.has_ended = true;
+    process.group.end(Duration::MAX).await;
     Ok(Ended { how, is_timed_out, status, output: output.finish().await })
 }
 
 struct Process {
-    group: Group,
-    child: Child,
-    pipes: Pipes,
+    group: ProcessGroup,
+    pipes: ProgramPipes,
+    stderr: Option<ChildStderr>,
 }
 
-struct Pipes {
+struct ProgramPipes {
     stdin: ChildStdin,
     stdout: ChildStdout,
 }
 
-/// A process group that is killed when this is dropped.
-pub(crate) struct Group {
-    leader: Pid,
-    pub(crate) has_ended: bool,
-}
-
-impl Group {
-    /// The group that a process leads; `None` if it has ended.
-    pub(crate) fn of(child: &Child) -> Option<Group> {
-        let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?))?;
-        Some(Group { leader, has_ended: false })
-    }
-
-    fn signal(&self, signal: Signal) {
-        let _ = kill_process_group(self.leader, signal);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.signal(Signal::KILL);
-        }
-    }
-}
-
 impl Process {
-    fn start(command: &mut Command) -> Result<Process, ExecutionError> {
+    fn start(mut command: Command) -> Result<Process, ExecutionError> {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = command.process_group(0).kill_on_drop(true).spawn();
-        let mut child = started.map_err(|source| ExecutionError::Start { program: program.clone(), source })?;
-        match (Group::of(&child), child.stdin.take(), child.stdout.take()) {
-            (Some(group), Some(stdin), Some(stdout)) => Ok(Process { group, child, pipes: Pipes { stdin, stdout } }),
-            _ => Err(ExecutionError::Start { program, source: std::io::Error::other("it has no pipes") }),
+        let failed = |source| ExecutionError::Start { program: program.clone(), source };
+        let mut group = ProcessGroup::start_untracked(command).map_err(failed)?;
+        match group.take_pipes() {
+            Pipes { stdin: Some(stdin), stdout: Some(stdout), stderr } => {
+                Ok(Process { group, pipes: ProgramPipes { stdin, stdout }, stderr })
+            }
+            _ => Err(failed(std::io::Error::other("it has no pipes"))),
         }
     }
 }
@@ -194,7 +169,7 @@ struct Kept {
 impl Output {
     fn of(process: &mut Process, limit: usize) -> Output {
         let (kept, mut task) = (Arc::new(Mutex::new(Kept::default())), JoinSet::new());
-        if let Some(mut stderr) = process.child.stderr.take() {
+        if let Some(mut stderr) = process.stderr.take() {
             let kept = Arc::clone(&kept);
             task.spawn(async move {
                 let mut buffer = [0; 8192];
@@ -223,7 +198,7 @@ impl Output {
 
 /// Answers the calls of a process until it says that it has ended.
 async fn converse<F>(
-    pipes: &mut Pipes,
+    pipes: &mut ProgramPipes,
     first: Option<Value>,
     tools: &[Tool],
     limits: &Limits,

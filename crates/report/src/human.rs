@@ -5,13 +5,15 @@ use std::{fmt::Write, time::Duration};
 use anstyle::Style;
 use serde_json::Value as Json;
 
+use rehearse_system::program::quoted;
+
 use super::{
     Cell, CellResult, CellViolation, Difference, Layout, RunResult, ScenarioResult, Status, StepResult, TraceLine,
     check::violation_text,
     groups::grouped,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
     summary::Outcome,
-    text::{printable, printable_lines, quoted},
+    text::{printable, printable_lines},
 };
 use rehearse_protocol::Protocol;
 

@@ -6,7 +6,7 @@ use super::CheckArgs;
 use crate::cli::mcp::target::Server;
 use rehearse_check::target_text;
 use rehearse_client::Target;
-use rehearse_report::text::quoted;
+use rehearse_system::program::quoted;
 
 /// What a repeated check has in common with this one.
 #[derive(Debug)]

@@ -31,7 +31,8 @@ use rehearse_check::{
     selects,
 };
 use rehearse_conformance::Role;
-use rehearse_report::{Format, text::quoted};
+use rehearse_report::Format;
+use rehearse_system::program::quoted;
 
 /// The port of `--attach`, if none is given.
 const FREE_PORT: &str = "127.0.0.1:0";

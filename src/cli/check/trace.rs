@@ -5,7 +5,8 @@ use std::{fs, path::Path};
 use crate::cli::{Failure, style};
 use rehearse_check::{CheckOptions, check_trace};
 use rehearse_protocol::trace_file::TraceFile;
-use rehearse_report::{check::CheckedServer, text::quoted};
+use rehearse_report::check::CheckedServer;
+use rehearse_system::program::quoted;
 
 /// Judges every server of a file.
 ///

@@ -3,7 +3,6 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -23,6 +22,7 @@ use rehearse_client_configs::{
 };
 use rehearse_document::{Diagnostic, Diagnostics, Span};
 use rehearse_report::findings::Severity;
+use rehearse_system::private::Access;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,7 @@ fn unreadable(report: LintReport) -> Failure {
 
 /// Writes a new file, or with `force` replaces an existing one; creates the folder if necessary. `access` limits the
 /// permissions of the file.
-fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<(), Failure> {
+fn write(path: &Path, text: &str, access: Access, force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
@@ -99,7 +99,7 @@ fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<()
         Some(old) if old.is_file() => replace(&old, text, access),
         Some(other) => options.open(other).and_then(|mut other| other.write_all(text.as_bytes())),
         None => {
-            let opened = options.create_new(true).mode(access.unwrap_or(0o666)).open(path);
+            let opened = access.create_new(path);
             opened.and_then(|file| output::fill(file, path, text.as_bytes()))
         }
     };
@@ -112,27 +112,24 @@ fn write(path: &Path, text: &str, access: Option<u32>, force: bool) -> Result<()
 }
 
 /// Replaces a file as a whole, so that it is not lost if that fails. It keeps its permissions within `access`.
-fn replace(old: &Path, text: &str, access: Option<u32>) -> io::Result<()> {
+fn replace(old: &Path, text: &str, access: Access) -> io::Result<()> {
     let name = old.file_name().unwrap_or_default().to_string_lossy();
     let new = old.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let mode = fs::metadata(old)?.permissions().mode() & access.unwrap_or(0o777);
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
-    // The umask does not matter.
-    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    let file = Access::of(old)?.within(access).create_exactly(&new)?;
     output::fill(file, &new, text.as_bytes())?;
     fs::rename(new, old)
 }
 
 /// The maximum permissions of the new file: those of the source, and only the owner's if it has a secret.
-fn access(source: Option<&Path>, report: &LintReport) -> Option<u32> {
+fn access(source: Option<&Path>, report: &LintReport) -> Access {
     let written = |span: &Span| report.source.text.get(span.start..span.end).unwrap_or_default();
     // A reference to a variable is not a secret itself.
     let is_literal = |span: &Span| !["$", "{env:"].iter().any(|begin| written(span).starts_with(begin));
     let has_secret = report.findings.iter().any(|finding| finding.code == &codes::SECRET);
     if has_secret || report.secrets.iter().any(is_literal) {
-        return Some(0o600);
+        return Access::OWNER;
     }
-    Some(fs::metadata(source?).ok()?.permissions().mode() & 0o666)
+    source.and_then(|source| Access::of(source).ok()).unwrap_or(Access::USUAL)
 }
 
 /// The errors of the file, and what the new file cannot express.
@@ -166,6 +163,8 @@ fn losses(report: &LintReport, converted: &Converted, to: &Dialect) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -176,7 +175,7 @@ mod tests {
         assert!(made.success());
         // Opening for reading, too, does not wait for a reader.
         let _reader = OpenOptions::new().read(true).write(true).open(&path).expect("opens");
-        assert!(write(&path, "{}", Some(0o600), true).is_ok());
+        assert!(write(&path, "{}", Access::OWNER, true).is_ok());
         let mode = fs::metadata(&path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o666);
     }

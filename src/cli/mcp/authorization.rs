@@ -6,7 +6,7 @@ use super::target::Server;
 use crate::cli::style::{self, STRONG, printable};
 use rehearse_client::{
     Endpoint,
-    oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_browser},
+    oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_url},
 };
 use rehearse_hub::{HubServer, configured::oauth_options};
 
@@ -49,7 +49,7 @@ impl Consent {
         let show = move |url: &str| {
             let url = printable(url);
             style::print(&format!("Open this URL to authorize {STRONG}{server}{STRONG:#}:\n  {url}\n"));
-            if opens && let Err(error) = open_browser(url.as_ref()) {
+            if opens && let Err(error) = open_url(url.as_ref()) {
                 style::print(&format!("cannot open a browser: {error}\n"));
             }
         };

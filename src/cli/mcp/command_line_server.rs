@@ -1,11 +1,10 @@
 //! A server that the command line describes.
 
-use std::iter::Peekable;
-
 use crate::cli::usage_hint::quoted_command;
 use rehearse_client_configs::server::{At, ConfiguredServer, Pair};
 use rehearse_document::{Source, Span};
 use rehearse_protocol::{Transport, is_protocol_header};
+use rehearse_system::program;
 
 /// The arguments that describe one server.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -115,10 +114,10 @@ impl ServerArgs {
             if let Some(wrong) = quoted_command(command) {
                 return Err(wrong);
             }
-            let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), command_words)?;
+            let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), program::words)?;
             let mut words = words.into_iter();
             let command = words.next().ok_or("--stdio has no command")?;
-            let name = command.rsplit('/').next().unwrap_or_default();
+            let name = program::name(&command);
             let mut server = server(if name.is_empty() { &command } else { name }, Transport::Stdio);
             server.command = Some(at(&command));
             server.args = words.map(|word| at(&word)).collect();
@@ -159,55 +158,9 @@ fn variable(text: &str) -> Result<Pair, String> {
     }
 }
 
-/// Splits a command as a POSIX shell does, with quotes and backslashes but without expansions.
-///
-/// # Errors
-/// A quote is not closed.
-pub(crate) fn command_words(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            space if space.is_whitespace() => words.extend(word.take()),
-            '\'' | '"' => quoted(&mut characters, character, word.get_or_insert_default())?,
-            '\\' => word.get_or_insert_default().extend(characters.next()),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-/// Reads up to the closing quote; a backslash escapes only special characters within double quotes.
-fn quoted(characters: &mut Peekable<impl Iterator<Item = char>>, quote: char, word: &mut String) -> Result<(), String> {
-    while let Some(character) = characters.next() {
-        if character == quote {
-            return Ok(());
-        }
-        let escaped = (quote == '"' && character == '\\')
-            .then(|| characters.next_if(|next| matches!(next, '"' | '\\' | '$' | '`')))
-            .flatten();
-        word.push(escaped.unwrap_or(character));
-    }
-    Err(format!("the command has an unclosed {quote}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_command_is_split_as_by_a_shell() {
-        for (line, words) in [
-            ("npx -y  mcp-files ", &["npx", "-y", "mcp-files"][..]),
-            (r#"sh -c 'a "b" \c' "d 'e' \"f\" \g""#, &["sh", "-c", r#"a "b" \c"#, r#"d 'e' "f" \g"#]),
-            (r"a\ b '' x''y", &["a b", "", "xy"]),
-            ("", &[]),
-        ] {
-            assert_eq!(command_words(line).expect(line), words, "{line}");
-        }
-        assert_eq!(command_words("a 'b").expect_err("open"), "the command has an unclosed '");
-    }
 
     #[test]
     fn a_header_and_a_variable_are_a_name_and_a_value() {

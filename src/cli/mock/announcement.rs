@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Value as Json, json};
 
 use crate::cli::{Failure, style};
-use rehearse_client::is_started_by_client;
 use rehearse_mock::{admin::AdminServer, engine::Engine, serve::MockServer};
+use rehearse_system::process::is_started_by_client;
 
 /// The message for stdio; on a terminal with the configuration for a client. A server of `rehearse` itself says only what
 /// its client cannot know.

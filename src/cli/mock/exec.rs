@@ -1,25 +1,22 @@
 //! `--exec`: runs a command against a mock.
 
-use std::{
-    convert::Infallible,
-    net::SocketAddr,
-    os::unix::process::ExitStatusExt,
-    process::{Command, ExitStatus},
-    time::Duration,
-};
+use std::{convert::Infallible, net::SocketAddr, process::ExitStatus, time::Duration};
 
-use rustix::process::Signal;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     announcement,
     server::{Mock, runtime_failure, watch_clients},
-    terminal::Terminal,
 };
 use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
 use rehearse_check::client::{ClientEnvironment, serve_relays};
-use rehearse_client::{ProcessChange, ProcessHandle, ReaperProcess};
 use rehearse_mock::{admin::AdminServer, serve::MockServer};
+use rehearse_system::{
+    Signal,
+    process::{ProcessChange, ProcessGroup, ReaperProcess, exit_signal},
+    program,
+    terminal::Terminal,
+};
 
 /// How long processes that the command left behind may take to end.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,46 +60,47 @@ impl Mock<'_> {
         environment: &ClientEnvironment,
         server: &MockServer,
         admin: Option<&AdminServer>,
-    ) -> Result<ProcessHandle, Failure> {
+    ) -> Result<ProcessGroup, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
-        let mut command = Command::new(program);
+        let mut command = program::command(program, None);
         let rehearse = std::env::current_exe().map_err(runtime_failure)?;
         command.args(args).envs(environment.variables(server, Some(&rehearse)));
         if let Some(admin) = admin {
             command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());
         }
-        ProcessHandle::start(command)
+        ProcessGroup::start_interactive(command.into())
             .map_err(|error| Failure::cannot(format!("cannot run {}: {error}", program.display())))
     }
 }
 
 /// Waits for the command. Forwards signals to it, and lends it the terminal. `meanwhile` runs as long.
 pub(in crate::cli) async fn wait_for_command(
-    mut job: ProcessHandle,
+    mut job: ProcessGroup,
     signals: &mut Signals,
     meanwhile: impl Future<Output = Infallible>,
 ) -> Result<ExitStatus, Failure> {
     let terminal = Terminal::foreground();
     if let Some(terminal) = &terminal {
-        terminal.lend(job.group());
+        terminal.lend(&job);
         // The command may have been stopped because it used the terminal before.
-        job.signal(Signal::CONT);
+        job.signal(Signal::Continue);
     }
     let mut meanwhile = std::pin::pin!(meanwhile);
     let status = loop {
         tokio::select! {
             change = job.change() => match (change, &terminal) {
                 (Ok(ProcessChange::Ended(status)), _) => break Ok(status),
-                (Ok(ProcessChange::Stopped(signal)), Some(terminal)) => {
-                    if !terminal.was_stopped_in_background(signal, job.group()) {
-                        terminal.suspend(job.group());
+                (Ok(ProcessChange::Stopped { uses_terminal }), Some(terminal)) => {
+                    // It may have used the terminal before it was lent.
+                    if !(uses_terminal && terminal.is_lent_to(&job)) {
+                        terminal.suspend(&job);
                     }
-                    job.signal(Signal::CONT);
+                    job.signal(Signal::Continue);
                 }
-                (Ok(ProcessChange::Stopped(_)), None) => {}
+                (Ok(ProcessChange::Stopped { .. }), None) => {}
                 (Err(error), _) => break Err(Failure::cannot(format!("cannot wait for the command: {error}"))),
             },
-            signal = signals.next() => job.signal(signal),
+            signal = signals.next() => drop(job.signal(signal)),
             never = meanwhile.as_mut() => match never {},
         }
     };
@@ -115,7 +113,7 @@ pub(in crate::cli) async fn wait_for_command(
 
 /// The exit code of the command as a shell reports it.
 pub(in crate::cli) fn exit_of(status: ExitStatus) -> Exit {
-    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    let code = status.code().or(exit_signal(status).map(|signal| 128 + signal));
     match code.map(u8::try_from) {
         Some(Ok(0)) => Exit::Success,
         Some(Ok(code)) => Exit::Command(code),

@@ -2,12 +2,8 @@
 
 use std::{
     fmt,
-    fs::{File, Metadata, OpenOptions},
+    fs::File,
     io::{self, Write},
-    os::{
-        fd::AsFd,
-        unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt},
-    },
     path::Path,
     sync::mpsc,
     time::Duration,
@@ -19,6 +15,10 @@ use super::console::Console;
 use crate::cli::{Failure, background::BackgroundThread, style};
 use rehearse_document::text::shortened;
 use rehearse_mock::journal::{Handling, JournalEvent};
+use rehearse_system::{
+    private,
+    special_file::{StandardStream, is_device, standard_stream},
+};
 
 /// The maximum length of a printed name or reason, in characters.
 const SHOWN: usize = 300;
@@ -67,27 +67,18 @@ pub(super) fn open(path: &Path, is_stdout_used: bool) -> Result<File, Failure> {
     let cannot =
         |why: &dyn fmt::Display| Failure::cannot(format!("cannot write the journal {}: {why}", path.display()));
     let found = std::fs::metadata(path).ok();
-    let stdout = same_stream(io::stdout(), found.as_ref());
+    let stdout = standard_stream(StandardStream::Output, path);
     if is_stdout_used && (stdout.is_some() || STDOUT.iter().any(|name| path == Path::new(name))) {
         let why = "the journal cannot go to standard output, which carries the protocol (use a file or --listen)";
         return Err(Failure::Usage(why.into()));
     }
-    if let Some(stream) = stdout.or_else(|| same_stream(io::stderr(), found.as_ref())) {
+    if let Some(stream) = stdout.or_else(|| standard_stream(StandardStream::Error, path)) {
         return Ok(stream);
     }
-    if found.is_some_and(|found| !found.is_file() && !found.file_type().is_char_device()) {
+    if found.is_some_and(|found| !found.is_file() && !is_device(&found)) {
         return Err(cannot(&"it is not a regular file"));
     }
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path).map_err(|error| cannot(&error))
-}
-
-/// The standard stream, if the path is the same file. Opening a pipe again would wait for a reader. Devices are excluded,
-/// because many processes share them.
-fn same_stream(stream: impl AsFd, found: Option<&Metadata>) -> Option<File> {
-    let found = found.filter(|found| !found.file_type().is_char_device())?;
-    let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
-    let of_stream = file.metadata().ok()?;
-    ((of_stream.dev(), of_stream.ino()) == (found.dev(), found.ino())).then_some(file)
+    private::append(path).map_err(|error| cannot(&error))
 }
 
 fn write_entries(

@@ -11,8 +11,6 @@ mod journal_writer;
 mod relay;
 pub(crate) mod script_watcher;
 pub(super) mod server;
-pub(super) mod stdio;
-mod terminal;
 mod verification;
 
 use std::{fs::File, net::Ipv4Addr};

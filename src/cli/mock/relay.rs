@@ -8,13 +8,18 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use futures_util::StreamExt;
-use tokio::{io::AsyncWriteExt, net::UnixStream, runtime};
-use tokio_util::codec::FramedRead;
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use tokio::{io::AsyncWriteExt, runtime};
+use tokio_util::{
+    codec::{FramedRead, FramedWrite},
+    io::{CopyToBytes, SinkWriter},
+};
 
-use super::{server::runtime_failure, stdio};
-use crate::cli::{Exit, Failure, signals::Signals};
+use super::server::runtime_failure;
+use crate::cli::{Exit, Failure, output, signals::Signals};
 use rehearse_check::client::relay_codec;
+use rehearse_system::{local_pipe, stdio};
 
 /// What is written to standard error.
 const LOG: &[u8] = b"The server is up, and all is well.\n";
@@ -55,8 +60,9 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let unreachable =
         |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.socket.display()));
     let mut signals = Signals::install().map_err(runtime_failure)?;
-    let (reader, mut upwards) = UnixStream::connect(&args.socket).await.map_err(unreachable)?.into_split();
-    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
+    let (reader, writer) = local_pipe::connect(&args.socket).await.map_err(unreachable)?;
+    let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
+    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));
     let up = async {
         tokio::select! {
             _ = tokio::io::copy(&mut input, &mut upwards) => notes.add("eof"),
@@ -73,7 +79,8 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
                 break;
             }
         }
-        let _ = upwards.shutdown().await;
+        let mut frames = upwards.into_inner().into_inner();
+        let _ = frames.send(Bytes::new()).await;
         signals.next().await;
         notes.add("term");
     };

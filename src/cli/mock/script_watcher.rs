@@ -1,20 +1,17 @@
 //! `--watch`: reloads an edited script.
 
 use std::{
-    fs::OpenOptions,
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
-
-use rustix::fs::OFlags;
 
 use super::{catalogue, console::Console};
 use crate::cli::{Failure, style};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_document::{Source, text::utf8};
 use rehearse_mock::{engine::Engine, script::Script};
+use rehearse_system::special_file::open_at_once;
 
 /// The polling interval. An edit is served when two polls in a row read it.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -77,7 +74,7 @@ pub(super) async fn watch(watch: Option<ScriptWatcher>, engine: &Engine, started
 
 /// Reads a regular file. Opening a pipe does not wait for a writer.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let mut file = open_at_once(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -14,10 +14,9 @@ use super::{
     client_check::ClientCheck,
     console::Console,
     script_watcher::{self, ScriptWatcher},
-    stdio,
 };
 use crate::cli::{
-    Exit, Failure, Format,
+    Exit, Failure, Format, output,
     signals::{Signals, limit_shutdown},
 };
 use rehearse_mock::{
@@ -26,6 +25,7 @@ use rehearse_mock::{
     serve::{ListenOptions, MockServer, PipeEnd, PipeServer},
 };
 use rehearse_protocol::Transport;
+use rehearse_system::stdio;
 
 /// How long responses in progress may take after a signal, and writing the journal after that.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -129,7 +129,7 @@ pub(crate) async fn serve_stdio(
     console: &Console,
     watched: impl Future<Output = ()>,
 ) -> Result<Exit, Failure> {
-    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open());
+    let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));
     let second_signal = async {
         signals.next().await;
         limit_shutdown(SHUTDOWN_LIMIT);

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::cli::mcp::command_line_server::command_words;
 use rehearse_document::nearest;
 use rehearse_hub::projection::{Projection, UnknownProjection};
+use rehearse_system::program::posix_words;
 
 /// The kinds of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,7 +312,7 @@ impl Spec {
     /// Splits the text into words and the options of the command.
     fn operands(&self, text: &str) -> Result<Operands, String> {
         let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
-        let mut words = command_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
+        let mut words = posix_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
         while let Some(word) = words.next() {
             let has = |option: &str| self.arguments.contains(option);
             let (option, value) = match word.split_once('=') {

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::command::{ALL, CommandKind, Spec, spec_by_name, without_prefix};
-use crate::cli::mcp::{
-    arguments::{names_of, values_of},
-    command_line_server::command_words,
-};
+use crate::cli::mcp::arguments::{names_of, values_of};
 use rehearse_hub::{ItemKind, ItemRegistry, RegisteredTool};
 use rehearse_report::text::is_harmful;
+use rehearse_system::program::posix_words;
 
 /// The known names.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +46,7 @@ impl<'l> PartialLine<'l> {
         let command = without_prefix(line);
         let (name, rest) = command.split_once(char::is_whitespace)?;
         let start = line.len() - rest.len() + last_word(rest);
-        let words = command_words(&line[line.len() - rest.len()..start]).ok()?;
+        let words = posix_words(&line[line.len() - rest.len()..start]).ok()?;
         Some(PartialLine { spec: spec_by_name(&name.to_lowercase())?, words, word: &line[start..], start })
     }
 
@@ -344,7 +342,7 @@ mod tests {
             assert_eq!(texts(line), ["it\\'s\\ a="], "{line}");
         }
         assert_eq!(texts("call echo it\\'s\\ a="), ["\"it's a=x\"", "\"it's a=y z\""]);
-        let words = command_words("it\\'s\\ a=x \"it's a=y z\"");
+        let words = posix_words("it\\'s\\ a=x \"it's a=y z\"");
         assert_eq!(words.expect("words"), ["it's a=x", "it's a=y z"]);
     }
 

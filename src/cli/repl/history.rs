@@ -1,15 +1,14 @@
 //! The history of commands, in a file that only the user can read. Commands with secrets are not saved.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions, Permissions},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use reedline::{FileBackedHistory, History, HistoryItem, HistoryItemId, HistorySessionId, SearchQuery};
 
 use rehearse_client_configs::{Machine, secret::mask};
+use rehearse_system::private;
 
 /// The maximum number of commands.
 const MOST: usize = 1000;
@@ -40,10 +39,10 @@ impl RedactingHistory {
         has_secret: impl Fn(&str) -> bool + Send + 'static,
     ) -> io::Result<RedactingHistory> {
         if let Some(folder) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            private::create_folders(folder)?;
         }
-        OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        private::append(path)?;
+        private::restrict(path)?;
         let history = FileBackedHistory::with_file(MOST, path.to_owned()).map_err(io::Error::other)?;
         Ok(RedactingHistory { history, has_secret: Box::new(has_secret) })
     }
@@ -103,6 +102,11 @@ impl History for RedactingHistory {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        fs::{self, Permissions},
+        os::unix::fs::PermissionsExt,
+    };
+
     use super::*;
     use rehearse_client_configs::System;
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Signal;
+use rehearse_system::Signal;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -189,7 +189,7 @@ pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals:
         };
         style::leave_line();
         cancel.cancel();
-        let is_end = signal != Signal::INT || input.is_piped();
+        let is_end = signal != Signal::Interrupt || input.is_piped();
         if is_end {
             style::print(INTERRUPTED);
             shell.shutdown.cancel();

@@ -17,7 +17,7 @@ use reedline::{
     Color, ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
     Signal, StyledText,
 };
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rehearse_system::terminal::{restore_settings, save_settings};
 use tokio::sync::{OwnedMutexGuard, oneshot};
 
 use super::{line_event::LineEvent, plain_input::PlainInput};
@@ -29,9 +29,6 @@ const QUEUE_CAPACITY: usize = 10_000;
 const REQUEST_INTERVAL: Duration = Duration::from_millis(200);
 /// How long releasing the terminal may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The settings of the terminal before anything was read from it.
-static SETTINGS: OnceLock<Termios> = OnceLock::new();
 
 /// Whether the terminal says where its cursor is; if not, how its lines are read.
 static PLAIN_INPUT: OnceLock<Option<PlainInput>> = OnceLock::new();
@@ -60,8 +57,8 @@ impl Keyboard {
     /// `None` without a terminal.
     pub(crate) fn detect() -> Option<Keyboard> {
         let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
-        if let (true, Ok(settings)) = (is_terminal, tcgetattr(io::stdin())) {
-            SETTINGS.get_or_init(|| settings);
+        if is_terminal {
+            save_settings();
         }
         is_terminal.then(Keyboard::default)
     }
@@ -104,7 +101,7 @@ impl Keyboard {
     pub(crate) async fn release(&self) {
         self.0.is_released.store(true, Ordering::Relaxed);
         let _ = tokio::time::timeout(RELEASE_TIMEOUT, self.lock()).await;
-        restore_terminal();
+        restore_settings();
     }
 }
 
@@ -133,16 +130,6 @@ impl Drop for OpenPrompt {
             style::print(&format!("{DIM}(the question was withdrawn){DIM:#}\n"));
             self.is_withdrawn.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-/// Restores the settings of the terminal if a read that did not end has changed them.
-pub(crate) fn restore_terminal() {
-    let Some(settings) = SETTINGS.get() else { return };
-    // A process in the background must not set them.
-    if tcgetattr(io::stdin()).is_ok_and(|now| now.local_modes != settings.local_modes) {
-        // Best effort: the terminal may be gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
     }
 }
 

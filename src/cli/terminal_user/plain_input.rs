@@ -8,16 +8,13 @@ use crossterm::{
     event::{self, Event, KeyCode, KeyEvent, KeyModifiers},
 };
 use parking_lot::Mutex;
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
+use rehearse_system::terminal::read_within;
 
 use super::line_event::LineEvent;
 use crate::cli::style::{self, STRONG};
 
 /// How often a read checks whether it must end.
-const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 const CTRL_C: u8 = 3;
 const CTRL_D: u8 = 4;
 
@@ -61,16 +58,11 @@ impl PlainInput {
                 style::print("\n");
                 return Ok(LineEvent::Suspended);
             }
-            let stdin = io::stdin();
-            match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&CHECK_INTERVAL)) {
-                Ok(0) | Err(Errno::INTR) => continue,
-                Ok(_) => {}
-                Err(error) => return Err(error.into()),
-            }
             let mut bytes = [0; 4096];
-            match rustix::io::read(&stdin, &mut bytes)? {
-                0 => return Ok(LineEvent::Ended),
-                count => typed.extend(&bytes[..count]),
+            match read_within(&mut bytes, CHECK_INTERVAL)? {
+                None => {}
+                Some(0) => return Ok(LineEvent::Ended),
+                Some(count) => typed.extend(&bytes[..count]),
             }
         }
     }

@@ -116,11 +116,7 @@ impl ConversationStore {
     /// The file cannot be created, or is no such database.
     pub fn open(path: &Path) -> Result<ConversationStore, StoreError> {
         // SQLite gives its files beside this one the same mode. What is wrong with the path, it says better.
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let _ = options.open(path);
+        let _ = rehearse_system::private::create_new(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(path, flags).and_then(|mut connection| {
             prepare(&mut connection)?;

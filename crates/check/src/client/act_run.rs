@@ -8,10 +8,12 @@ use std::{
     time::Duration,
 };
 
-use rehearse_client::{ProcessChange, ProcessHandle};
 use rehearse_llm::endpoint::ModelEndpoint;
-use rehearse_report::text::quoted;
-use rustix::process::Signal;
+use rehearse_system::{
+    Signal,
+    process::{ProcessChange, ProcessGroup},
+    program::{self, quoted},
+};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, model, trigger::TriggerRun};
@@ -82,7 +84,7 @@ impl ClientOptions {
         let variables = variables(server, model);
         let mut words = self.command.iter().map(|word| filled(&word.to_string_lossy(), &variables));
         let program = words.next().unwrap_or_default();
-        let mut command = Command::new(&program);
+        let mut command = program::command(&program, None);
         let log = server.path("stderr");
         command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
         let mut process = start(command, &program, &log)?;
@@ -94,7 +96,7 @@ impl ClientOptions {
             tokio::select! {
                 change = process.change() => match change {
                     Ok(ProcessChange::Ended(status)) => break Ended::Exited(status.code()),
-                    Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
+                    Ok(ProcessChange::Stopped { .. }) => drop(process.signal(Signal::Continue)),
                     Err(source) => return Err(ClientError::Run { program, source }),
                 },
                 failure = triggered.as_mut(), if is_ready && !is_driven => {
@@ -117,7 +119,7 @@ impl ClientOptions {
             }
         };
         if !matches!(ended, Ended::Exited(_)) {
-            process.signal(Signal::TERM);
+            process.signal(Signal::Terminate);
             let _ = timeout(GRACE, process.change()).await;
         }
         server.note_left().await;
@@ -150,11 +152,11 @@ fn variables(server: &ActServer, model: Option<&ModelEndpoint>) -> Vec<(&'static
 }
 
 /// Starts a command whose output goes to a file.
-fn start(mut command: Command, program: &str, log: &Path) -> Result<ProcessHandle, ClientError> {
+fn start(mut command: Command, program: &str, log: &Path) -> Result<ProcessGroup, ClientError> {
     let file = File::options().create(true).append(true).open(log);
     let started = file.and_then(|file| {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-        ProcessHandle::start(command)
+        ProcessGroup::start(command.into())
     });
     started.map_err(|source| ClientError::Run { program: program.to_owned(), source })
 }
@@ -175,9 +177,9 @@ async fn trigger(
         let all: Vec<_> = variables.iter().chain(&run.variables).cloned().collect();
         let shell: Vec<_> = all.iter().map(|(name, value)| (*name, quoted(&value.to_string_lossy()).into())).collect();
         let line = filled(&run.command, &shell);
-        let mut command = Command::new("sh");
-        command.args(["-c", &line]).envs(all);
-        let mut process = match start(command, "sh", log) {
+        let mut command = program::shell(&line);
+        command.envs(all);
+        let mut process = match start(command, &line, log) {
             Ok(process) => process,
             Err(error) => return Err(TriggerFailure { command: line, why: error.to_string() }),
         };
@@ -185,7 +187,7 @@ async fn trigger(
             loop {
                 match process.change().await {
                     Ok(ProcessChange::Ended(status)) => break status.code(),
-                    Ok(ProcessChange::Stopped(_)) => process.signal(Signal::CONT),
+                    Ok(ProcessChange::Stopped { .. }) => drop(process.signal(Signal::Continue)),
                     Err(_) => break None,
                 }
             }

@@ -3,10 +3,8 @@
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    fs::{self, OpenOptions},
-    io::{self, Write},
+    fs,
     net::SocketAddr,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -19,14 +17,14 @@ use rehearse_mock::{
     serve::{ListenOptions, MockServer, ServerRecorder},
 };
 use rehearse_protocol::{Closed, Direction, Message, Transport};
-use rehearse_report::text::quoted;
+use rehearse_system::program::{quoted, write_launcher};
 use serde_json::Map;
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{ActRun, ActScript, ClientEnvironment, ClientError, process_end, serve_relays};
 
-/// The file of the program that the client opens pages with.
+/// The file of the program for the variable `BROWSER`.
 const BROWSER: &str = "browser";
 /// The folder in which relays note how they are ended.
 const NOTES: &str = "notes";
@@ -69,6 +67,8 @@ pub struct ActServer {
     server: MockServer,
     /// The program `rehearse`.
     program: Option<PathBuf>,
+    /// The program that the client opens pages with.
+    browser: Option<PathBuf>,
     environment: ClientEnvironment,
     recorder: Arc<ServerRecorder>,
     stop: CancellationToken,
@@ -100,16 +100,19 @@ impl ActServer {
         state.insert("canary".to_owned(), format!("http://{}/canary", server.address()).into());
         server.engine().state().replace(state);
         let (environment, listener) = ClientEnvironment::create(&server)?;
-        let (browser, notes) = (environment.path(BROWSER), environment.path(NOTES));
+        let notes = environment.path(NOTES);
         let cannot = |what, path, source| ClientError::Create { what, path, source };
-        if let Some(program) = program {
-            write_browser(&browser, program).map_err(|error| cannot("the program", browser, error))?;
-        }
+        // It requests the page, and follows the redirect to the client. It returns at once, as a client may wait for it.
+        let write_browser = |program: &Path| {
+            let path = environment.path(BROWSER);
+            write_launcher(&path, program, "browse").map_err(|error| cannot("the program", path, error))
+        };
+        let browser = program.map(write_browser).transpose()?;
         fs::create_dir(&notes).map_err(|error| cannot("the folder", notes, error))?;
         let stop = CancellationToken::new();
         let relays = tokio::spawn(serve_relays(listener, server.pipes(), stop.clone()));
         let (program, seen) = (program.map(Path::to_owned), (0, Instant::now()));
-        Ok(ActServer { name, acts, rules, server, program, environment, recorder, stop, relays, seen })
+        Ok(ActServer { name, acts, rules, server, program, browser, environment, recorder, stop, relays, seen })
     }
 
     /// The name of the act.
@@ -131,11 +134,12 @@ impl ActServer {
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let program = self.program.as_deref();
         let mut variables: Vec<_> = self.environment.variables(&self.server, program).into_iter().collect();
-        variables.extend(program.map(|_| ("BROWSER", self.path(BROWSER).into_os_string())));
+        variables.extend(self.browser.as_ref().map(|path| ("BROWSER", path.into())));
         if let Some((_, relay)) = variables.iter_mut().find(|(name, _)| *name == "REHEARSE_STDIO") {
             let ProcessRules { stderr, linger, deaf } = self.rules.process;
             let (notes, linger) = (self.path(NOTES), linger.as_millis());
-            relay.push(format!(" --notes {} --stderr {stderr} --linger {linger}", notes.display()));
+            let notes = quoted(&notes.display().to_string());
+            relay.push(format!(" --notes {notes} --stderr {stderr} --linger {linger}"));
             relay.push(if deaf { " --deaf" } else { "" });
         }
         variables
@@ -187,12 +191,4 @@ impl ActServer {
         self.server.stop(Duration::ZERO).await;
         ActRun { acts: self.acts, like: self.rules.like, endpoint, traces, exit_code: None }
     }
-}
-
-/// Writes the program for the variable `BROWSER`: it requests the page, and follows the redirect to the client. It returns
-/// at once, as a client may wait for it.
-fn write_browser(path: &Path, program: &Path) -> io::Result<()> {
-    let mut file = OpenOptions::new().create_new(true).write(true).mode(0o700).open(path)?;
-    let program = quoted(&program.display().to_string());
-    writeln!(file, "#!/bin/sh\n{program} browse \"$1\" </dev/null >/dev/null 2>&1 &")
 }

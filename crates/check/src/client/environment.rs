@@ -4,18 +4,19 @@
 use std::{
     collections::BTreeMap,
     ffi::OsString,
-    fs::OpenOptions,
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
-use rehearse_client::TempFolder;
 use rehearse_mock::serve::MockServer;
 use rehearse_protocol::Transport;
-use rehearse_report::text::quoted;
+use rehearse_system::{
+    TempFolder,
+    local_pipe::{LocalListener, address_in},
+    private,
+    program::quoted,
+};
 use serde_json::{Map, Value as Json, json};
-use tokio::net::UnixListener;
 
 use super::ClientError;
 
@@ -28,19 +29,19 @@ pub struct ClientEnvironment {
 impl ClientEnvironment {
     /// # Errors
     /// The folder, the file or the socket cannot be created.
-    pub fn create(server: &MockServer) -> Result<(ClientEnvironment, UnixListener), ClientError> {
+    pub fn create(server: &MockServer) -> Result<(ClientEnvironment, LocalListener), ClientError> {
         let parent = std::env::temp_dir();
         let failed = |what, path: &Path, source| ClientError::Create { what, path: path.to_owned(), source };
         let folder = TempFolder::create(&parent).map_err(|error| failed("a folder in", &parent, error))?;
         let environment = ClientEnvironment { folder };
         environment.write_config(server).map_err(|error| failed("the file", &environment.config(), error))?;
-        let listener = UnixListener::bind(environment.socket());
+        let listener = LocalListener::bind(&environment.socket());
         let listener = listener.map_err(|error| failed("the socket", &environment.socket(), error))?;
         Ok((environment, listener))
     }
 
     fn write_config(&self, server: &MockServer) -> io::Result<()> {
-        let mut config = OpenOptions::new().create_new(true).write(true).mode(0o600).open(self.config())?;
+        let mut config = private::create_new(&self.config())?;
         let name = server.engine().name();
         let servers = Map::from_iter(server.client_entry().map(|entry| (name, Json::Object(entry))));
         writeln!(config, "{:#}", json!({ "mcpServers": servers }))
@@ -56,7 +57,7 @@ impl ClientEnvironment {
     }
 
     fn socket(&self) -> PathBuf {
-        self.folder.path().join("stdio")
+        address_in(self.folder.path())
     }
 
     /// The variables of the client. `program` is `rehearse`, which relays the mock on stdio.

@@ -50,6 +50,6 @@ pub(super) fn note_left(folder: &Path) {
 /// Whether the process whose id ends the name of the file lives.
 fn is_alive(file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let id = name.rsplit('-').next().and_then(|id| id.parse().ok()).and_then(rustix::process::Pid::from_raw);
-    id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())
+    let id = name.rsplit('-').next().and_then(|id| id.parse().ok());
+    id.is_some_and(rehearse_system::process::is_alive)
 }

@@ -2,41 +2,39 @@
 //! standard streams through a socket, so their client has the same mock as the clients over the network, with one state,
 //! one journal and one verification.
 //!
-//! Bytes from the client go through the socket unchanged. The other direction has length-prefixed frames: pieces of the
-//! stream, then an empty frame, then one byte, the exit code of the relay.
+//! Both directions have length-prefixed frames: pieces of the stream, then an empty frame at its end. Another one follows in
+//! the direction to the relay: one byte, its exit code.
 
-use std::{io, time::Duration};
+use std::{future::ready, io, time::Duration};
 
 use bytes::Bytes;
-use futures_util::SinkExt;
+use futures_util::{SinkExt, StreamExt};
 use rehearse_mock::serve::{PipeEnd, PipeServer};
 use rehearse_protocol::Transport;
-use tokio::{
-    net::{UnixListener, UnixStream},
-    task::JoinSet,
-};
+use rehearse_system::local_pipe::{LocalListener, LocalReader, LocalWriter};
+use tokio::task::JoinSet;
 use tokio_util::{
-    codec::{FramedWrite, LengthDelimitedCodec},
-    io::{CopyToBytes, SinkWriter},
+    codec::{FramedRead, FramedWrite, LengthDelimitedCodec},
+    io::{CopyToBytes, SinkWriter, StreamReader},
     sync::CancellationToken,
 };
 
 /// How long responses in progress may take after `stop`.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The frames of the direction to a relay.
+/// The frames of a relay.
 pub fn relay_codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder().max_frame_length(u32::MAX as usize).new_codec()
 }
 
 /// Serves relays until `stop` is cancelled and the last relay has ended.
-pub async fn serve_relays(listener: UnixListener, pipes: PipeServer, stop: CancellationToken) {
+pub async fn serve_relays(listener: LocalListener, pipes: PipeServer, stop: CancellationToken) {
     let mut relays = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    relays.spawn(serve_one(stream, pipes.clone(), stop.clone()));
+                if let Ok((reader, writer)) = accepted {
+                    relays.spawn(serve_one(reader, writer, pipes.clone(), stop.clone()));
                 }
             }
             Some(_) = relays.join_next() => {}
@@ -46,8 +44,10 @@ pub async fn serve_relays(listener: UnixListener, pipes: PipeServer, stop: Cance
     while relays.join_next().await.is_some() {}
 }
 
-async fn serve_one(stream: UnixStream, pipes: PipeServer, stop: CancellationToken) {
-    let (reader, writer) = stream.into_split();
+async fn serve_one(reader: LocalReader, writer: LocalWriter, pipes: PipeServer, stop: CancellationToken) {
+    let frames = FramedRead::new(reader, relay_codec());
+    let pieces = frames.take_while(|piece| ready(piece.as_ref().is_ok_and(|piece| !piece.is_empty())));
+    let reader = StreamReader::new(pieces);
     let mut writer = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
     let served = pipes.serve(Transport::Stdio, reader, &mut writer, stop, GRACE).await;
     let code = match served {

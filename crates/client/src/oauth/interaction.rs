@@ -1,11 +1,11 @@
 //! User interaction for an authorization, and the redirect back (OAuth 2.1, section 4.1; RFC 8252, section 7.3).
 
-use std::{fmt, io, path::Path, process::Stdio, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, StatusCode, header};
 use reqwest::Url;
-use tokio::{net::TcpListener, process::Command, sync::mpsc, time::timeout};
+use tokio::{net::TcpListener, sync::mpsc, time::timeout};
 
 use super::{AuthError, Secret, code, fetch::Fetcher};
 use rehearse_net::{Body, ConnectionHandle, ConnectionLimit, Request, Response, Shutdown, accept};
@@ -34,7 +34,7 @@ pub enum Interaction {
 /// A browser that is redirected to a port of this machine.
 #[derive(Clone)]
 pub struct Browser {
-    /// Shows the URL to the user or opens it; see [`open_browser`].
+    /// Shows the URL to the user or opens it; see [`open_url`](super::open_url).
     pub show: Arc<dyn Fn(&str) + Send + Sync>,
     /// The port on 127.0.0.1, for clients whose registration requires one; 0 is any.
     pub port: u16,
@@ -150,18 +150,6 @@ impl Callback<'_> {
             }
         }
     }
-}
-
-/// Opens the URL in the user's browser, which outlives this process: the program in `BROWSER`, or that of the desktop.
-///
-/// # Errors
-/// There is no program that opens URLs.
-pub fn open_browser(url: &str) -> io::Result<()> {
-    let usual = || if cfg!(target_os = "macos") { "open" } else { "xdg-open" }.into();
-    // It may also be a list, or have arguments, which `xdg-open` knows.
-    let program = std::env::var_os("BROWSER").filter(|program| Path::new(program).is_file()).unwrap_or_else(usual);
-    let quiet = Stdio::null;
-    Command::new(program).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).process_group(0).spawn().map(drop)
 }
 
 async fn listen(port: u16) -> io::Result<TcpListener> {

@@ -2,9 +2,8 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -20,6 +19,7 @@ use super::{
     token::Token,
 };
 use crate::transport::web::display_url;
+use rehearse_system::private;
 
 /// How often to try to get the lock.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -170,9 +170,9 @@ impl TokenStore {
         }
         let path = self.path(server).with_extension("lock");
         let folder = path.parent().unwrap_or(&path);
-        make_folder(folder).map_err(|error| failed("make", folder, &error))?;
+        private::create_folders(folder).map_err(|error| failed("make", folder, &error))?;
         close(folder).map_err(|error| failed("take from others", folder, &error))?;
-        let opened = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
+        let opened = private::append(&path);
         let opened = opened.map_err(|error| failed("open", &path, &error))?;
         let locked = tokio::time::timeout(PATIENCE, async {
             loop {
@@ -259,18 +259,12 @@ fn file(folder: &Path, server: &Url) -> PathBuf {
     folder.join(format!("{host}-{sum}.json"))
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
 /// Removes the permissions of all others from an existing file or folder.
 fn close(path: &Path) -> io::Result<()> {
-    let mode = match fs::metadata(path) {
-        Ok(metadata) => metadata.permissions().mode(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    if mode & 0o077 == 0 { Ok(()) } else { fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)) }
+    match private::restrict(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        restricted => restricted,
+    }
 }
 
 /// Replaces the file, for its owner only. The lock is held, so no other process uses the temporary name.
@@ -280,7 +274,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+    let mut file = private::create_new(&unfinished)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&unfinished, path));
     written.inspect_err(|_| {
         // The first error is reported.
@@ -294,7 +288,10 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> AuthError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{
+        fs::DirBuilder,
+        os::unix::fs::{DirBuilderExt, PermissionsExt},
+    };
 
     use super::*;
     use crate::oauth::Secret;

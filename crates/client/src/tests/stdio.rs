@@ -9,9 +9,10 @@ use super::{LEGACY, call};
 use crate::recorder::ClientRecorder;
 use crate::{
     CallOptions, CommandSpec, ConnectError, ConnectOptions, Failure, ServerParams, Session, StderrSink, StopGrace,
-    Target, TempFolder,
+    Target,
 };
 use rehearse_protocol::{EventKind, ProcessEvent, Protocol, Version};
+use rehearse_system::TempFolder;
 use rehearse_testing::{DISCOVERED, HELLO, INITIALIZED, is_running};
 
 const GRACE: StopGrace =
@@ -72,7 +73,7 @@ async fn a_process_that_ignores_everything_is_killed() {
     let (session, [pid]) = pids(&config).await;
     assert!(is_running(&pid));
     let status = session.close().await.expect("a status");
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+    assert_eq!(rehearse_system::process::exit_signal(status), Some(9));
     gone(&pid).await;
 }
 

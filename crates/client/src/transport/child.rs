@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    ffi::OsStr,
     io,
     path::PathBuf,
     process::{ExitStatus, Stdio},
@@ -9,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::Pid;
 use tokio::{
     io::{AsyncBufRead, AsyncBufReadExt, BufReader},
     process::{ChildStdin, ChildStdout, Command},
@@ -19,9 +19,13 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{OpenError, process_group::ProcessGroup};
+use super::OpenError;
 use crate::recorder::ClientRecorder;
 use rehearse_protocol::{EventKind, ProcessEvent};
+use rehearse_system::{
+    process::{Pipes, ProcessGroup},
+    program,
+};
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
@@ -95,7 +99,7 @@ impl LastLines {
 }
 
 /// The streams of a process that has just been started.
-pub(crate) struct Pipes {
+pub(crate) struct ChildStreams {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
 }
@@ -103,9 +107,7 @@ pub(crate) struct Pipes {
 /// A running server process and its group. Dropping it kills the whole group.
 #[derive(Debug)]
 pub(crate) struct Child {
-    /// Dropped first, because dropping the process may reap it.
     group: ProcessGroup,
-    process: tokio::process::Child,
     grace: StopGrace,
     stderr: LastLines,
     listener: JoinHandle<()>,
@@ -123,14 +125,15 @@ impl Child {
         name: &str,
         sink: Option<StderrSink>,
         recorder: ClientRecorder,
-    ) -> Result<(Child, Pipes), OpenError> {
+    ) -> Result<(Child, ChildStreams), OpenError> {
         let failed = |source| OpenError::Spawn { program: spec.program.clone(), source };
-        let mut command = Command::new(&spec.program);
+        let path = spec.env.get("PATH").map(OsStr::new);
+        let mut command = Command::from(program::command(&spec.program, path));
         if let Some(names) = spec.inherit {
             command.env_clear();
             command.envs(names.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         }
-        command.args(&spec.args).envs(&spec.env).process_group(0).kill_on_drop(true);
+        command.args(&spec.args).envs(&spec.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(cwd) = &spec.cwd {
             if !cwd.is_dir() {
@@ -138,19 +141,11 @@ impl Child {
             }
             command.current_dir(cwd);
         }
-        let (mut process, group) = ProcessGroup::start(|(name, value)| {
-            let process = command.env(name, value).spawn()?;
-            let leader = process.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-            Ok((process, leader.ok_or_else(|| io::Error::other("it has no process id"))?))
-        })
-        .map_err(failed)?;
-        let streams = (process.stdin.take(), process.stdout.take(), process.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+        let mut group = ProcessGroup::start(command).map_err(failed)?;
+        let Pipes { stdin: Some(stdin), stdout: Some(stdout), stderr: Some(stderr) } = group.take_pipes() else {
             return Err(failed(io::Error::other("its standard streams are missing")));
         };
-        if let Some(pid) = process.id() {
-            recorder.note(EventKind::Process(ProcessEvent::Started { pid }));
-        }
+        recorder.note(EventKind::Process(ProcessEvent::Started { pid: group.id() }));
         let (kept, server) = (LastLines::default(), Arc::from(name));
         let (done, silent) = watch::channel(false);
         let (last_lines, trace) = (kept.clone(), recorder.clone());
@@ -165,8 +160,8 @@ impl Child {
             listen(BufReader::new(stderr), Some(&trace), report).await;
             done.send_replace(true);
         });
-        let child = Child { process, group, grace: spec.grace, stderr: kept, listener, recorder, silent };
-        Ok((child, Pipes { stdin, stdout }))
+        let child = Child { group, grace: spec.grace, stderr: kept, listener, recorder, silent };
+        Ok((child, ChildStreams { stdin, stdout }))
     }
 
     /// The last lines of standard error, oldest first.
@@ -209,15 +204,14 @@ impl Child {
             self.group.terminate().await;
             let _ = timeout(grace.terminate, self.group.all_ended()).await;
         }
-        self.group.end().await;
-        let status = timeout(grace.kill, self.process.wait()).await;
-        if let Ok(Ok(status)) = &status {
+        let status = self.group.end(grace.kill).await;
+        if let Some(status) = &status {
             self.recorder.note(EventKind::Process(ProcessEvent::Exited { code: status.code() }));
         }
         if timeout(grace.kill, &mut self.listener).await.is_err() {
             self.listener.abort();
         }
-        status.ok()?.ok()
+        status
     }
 }
 
@@ -264,9 +258,8 @@ pub(crate) async fn listen(
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::process::ExitStatusExt;
-
-    use rustix::process::Signal;
+    use rehearse_system::Signal;
+    use rehearse_system::process::exit_signal;
 
     use super::*;
 
@@ -333,11 +326,11 @@ mod tests {
             for patience in [Duration::from_secs(60), Duration::ZERO] {
                 let (status, lines) = child.exit_details(patience).await;
                 assert_eq!(lines, ["last words"]);
-                assert!(child.group.signal(Signal::TERM), "its group is still there: {status:?}");
+                assert!(child.group.signal(Signal::Terminate), "its group is still there: {status:?}");
             }
             let report = child.group.leader_status().expect("a child of ours");
             assert_eq!(child.stop(&CancellationToken::new()).await, report);
-            report.map(|status| (status.code(), status.signal()))
+            report.map(|status| (status.code(), exit_signal(status)))
         };
         assert_eq!(report("echo last words >&2; exit 7").await, Some((Some(7), None)));
         assert_eq!(report("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));

@@ -10,7 +10,6 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use rustix::io::ioctl_fionread;
 use tokio::{
     io::{DuplexStream, ReadHalf, WriteHalf},
     process::{ChildStdin, ChildStdout},
@@ -23,6 +22,7 @@ use super::{WireError, events::EventReader, sse_poster::Poster, ws_stream};
 use crate::recorder::ClientRecorder;
 use rehearse_net::{LineReader, LineWriter};
 use rehearse_protocol::{Closed, Direction, EventKind};
+use rehearse_system::stdio::unread;
 
 /// How long the end of the stream to the server may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -129,7 +129,7 @@ impl Outgoing {
         let written = ordered.written.load(Ordering::Relaxed);
         let writer = ordered.writer.try_lock().ok();
         let unread = match writer.as_deref() {
-            Some(Some(Writer::Stdio(writer))) => ioctl_fionread(writer.get_ref()).unwrap_or_default(),
+            Some(Some(Writer::Stdio(writer))) => unread(writer.get_ref()),
             _ => 0,
         };
         written > unread

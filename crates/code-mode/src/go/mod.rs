@@ -6,24 +6,28 @@
 
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
+use rehearse_system::{process::ProcessGroup, program};
 use serde_json::Value;
-use tokio::{process::Command, time::timeout};
+use tokio::{io::AsyncReadExt, process::Command, time::timeout};
 
 use crate::{
     Definition, Tool,
     codegen::{Language, go_program},
     execution::{CallError, Execution, ExecutionError, Limits, ProgramEnd, ToolCall},
-    process::{Group, run},
+    process::run,
 };
 
 /// The name of the tool.
 pub const NAME: &str = "execute_go_code";
 
 const DESCRIPTION: &str = include_str!("description.md");
+/// The compiled program.
+const PROGRAM: &str = "program.exe";
 /// How long the compiler may take.
 const BUILD_TIME: Duration = Duration::from_secs(180);
 /// What the compiler and a program get of our environment.
-const ENVIRONMENT: &[&str] = &["GOCACHE", "GOROOT", "HOME", "PATH", "TMPDIR", "XDG_CACHE_HOME"];
+const ENVIRONMENT: &[&str] =
+    &["GOCACHE", "GOROOT", "HOME", "LOCALAPPDATA", "PATH", "TEMP", "TMPDIR", "USERPROFILE", "XDG_CACHE_HOME"];
 
 /// A Go toolchain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +60,9 @@ impl Toolchain {
 }
 
 fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    let mut command = Command::from(program::command(program, None));
+    command.env_clear().envs(program::required_variables());
+    command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command
         .env("GOTOOLCHAIN", "local")
         .env("GOPROXY", "off")
@@ -96,9 +101,9 @@ where
         let (outcome, output) = (ProgramEnd::CompileError(error), String::new());
         return Ok(Execution { outcome, output, content: Vec::new(), time: limits.time });
     }
-    let mut program = command(folder.join("program"));
+    let mut program = command(folder.join(PROGRAM));
     program.current_dir(folder);
-    let ended = run(&mut program, None, tools, limits, true, call).await?;
+    let ended = run(program, None, tools, limits, true, call).await?;
     let is_timed_out = ended.is_timed_out;
     Ok(ended.into_execution(limits, |mut message| match message.remove("error") {
         _ if is_timed_out => ProgramEnd::TimedOut(None),
@@ -136,14 +141,20 @@ fn write_program(
 async fn build(toolchain: &Toolchain, folder: &Path) -> Result<Option<String>, ExecutionError> {
     let start = |source| ExecutionError::Start { program: toolchain.program.clone(), source };
     let mut go = command(&toolchain.program);
-    go.args(["build", "-o", "program", "."]).current_dir(folder).process_group(0);
+    go.args(["build", "-o", PROGRAM, "."]).current_dir(folder);
     go.stdout(Stdio::null()).stderr(Stdio::piped());
-    let child = go.spawn().map_err(start)?;
-    let mut group = Group::of(&child).ok_or_else(|| start(std::io::Error::other("it has no process id")))?;
-    let Ok(output) = timeout(BUILD_TIME, child.wait_with_output()).await else {
+    let mut group = ProcessGroup::start_untracked(go).map_err(start)?;
+    let mut errors = String::new();
+    let building = async {
+        if let Some(mut stderr) = group.take_pipes().stderr {
+            let mut bytes = Vec::new();
+            stderr.read_to_end(&mut bytes).await.map_err(start)?;
+            errors = String::from_utf8_lossy(&bytes).into_owned();
+        }
+        group.leader_exit().await.ok_or_else(|| start(std::io::ErrorKind::Interrupted.into()))
+    };
+    let Ok(status) = timeout(BUILD_TIME, building).await else {
         return Ok(Some(format!("the compiler was killed after {} s", BUILD_TIME.as_secs())));
     };
-    let output = output.map_err(start)?;
-    group.has_ended = true;
-    Ok((!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned()))
+    Ok((!status?.success()).then_some(errors))
 }

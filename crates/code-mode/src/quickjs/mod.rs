@@ -13,6 +13,8 @@ use tokio::process::Command;
 
 #[cfg(feature = "quickjs")]
 pub use self::worker::{WorkerError, work};
+use rehearse_system::program;
+
 use crate::{
     Definition, Tool,
     codegen::{Language, javascript_functions},
@@ -56,7 +58,7 @@ where
     F: Future<Output = Result<Value, CallError>>,
 {
     let mut command = Command::new(&worker.program);
-    command.args(&worker.args).env_clear().current_dir("/");
+    command.args(&worker.args).env_clear().envs(program::required_variables()).current_dir("/");
     let first = json!({
         "code": code,
         "tools": javascript_functions(tools),
@@ -64,7 +66,7 @@ where
         "memory": limits.memory,
     });
     let limits = &Limits { grace: limits.grace.min(GRACE), ..*limits };
-    let ended = run(&mut command, Some(first), tools, limits, false, call).await?;
+    let ended = run(command, Some(first), tools, limits, false, call).await?;
     Ok(ended.into_execution(limits, |mut message| {
         let text = message.remove("message").and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
         match message.get("end").and_then(Value::as_str) {

@@ -12,10 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rehearse_system::process::kill_self;
 use rquickjs::{
     CatchResultExt, CaughtError, Context, Ctx, Function, Object, Persistent, Runtime, Value, context::EvalOptions,
 };
-use rustix::process::{Signal, getpid, kill_process};
 
 /// Makes the globals.
 const PRELUDE: &str = include_str!("prelude.js");
@@ -91,7 +91,7 @@ pub fn work(
         input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line).ok());
         closed.store(true, Ordering::Relaxed);
         if has_ended.recv_timeout(ORPHAN_TIME) == Err(RecvTimeoutError::Timeout) {
-            let _ = kill_process(getpid(), Signal::KILL);
+            kill_self();
         }
     });
     let runtime = Runtime::new()?;

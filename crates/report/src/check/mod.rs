@@ -8,7 +8,9 @@ mod violation;
 
 use std::{borrow::Cow, path::PathBuf, time::Duration};
 
-use crate::{Format, Verdict, json, milliseconds, text::quoted, wire_line::WireLine};
+use rehearse_system::program::quoted;
+
+use crate::{Format, Verdict, json, milliseconds, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 

@@ -6,10 +6,11 @@ use super::{
     Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite,
     counted, readable,
 };
+use rehearse_system::program::quoted;
+
 use crate::{
     Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
-    check::CheckVerdict,
-    text::{printable, quoted},
+    check::CheckVerdict, text::printable,
 };
 
 /// How many lines of a scenario are shown before and after the one that failed.

@@ -1,15 +1,13 @@
 //! A temporary folder.
 
 use std::{
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::DirBuilderExt,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use rand::RngExt;
 
-use super::ReaperProcess;
+use crate::{private, process::ReaperProcess};
 
 /// A temporary folder for the owner only. It is removed on drop, or by the [`ReaperProcess`] if this process is killed.
 #[derive(Debug)]
@@ -26,10 +24,10 @@ impl TempFolder {
         // The reaper has another working directory.
         let within = std::path::absolute(within)?;
         let path = within.join(format!("rehearse-{:016x}", rand::rng().random::<u64>()));
-        ReaperProcess::register(&path)?;
-        let made = DirBuilder::new().mode(0o700).create(&path);
+        ReaperProcess::register(path.to_string_lossy())?;
+        let made = private::create_folder(&path);
         if made.is_err() {
-            ReaperProcess::unregister(&path);
+            ReaperProcess::unregister(path.to_string_lossy());
         }
         made.map(|()| TempFolder { path })
     }
@@ -44,6 +42,6 @@ impl Drop for TempFolder {
     fn drop(&mut self) {
         // An error could not be handled here.
         let _ = fs::remove_dir_all(&self.path);
-        ReaperProcess::unregister(&self.path);
+        ReaperProcess::unregister(self.path.to_string_lossy());
     }
 }

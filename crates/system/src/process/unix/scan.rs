@@ -1,6 +1,6 @@
-//! The tag of a command: a variable with a random name in its environment, which all processes inherit that it starts.
+//! Finds processes by the tag in their environment.
 //!
-//! On Linux (5.3 or newer) it finds processes that have left the process group, or have just been started. It does not
+//! On Linux (5.3 or newer) this finds processes that have left the process group, or have just been started. It does not
 //! find a process with another environment, or one whose environment this user cannot read.
 
 #[cfg(target_os = "linux")]
@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use std::{
     cell::Cell,
     collections::{BTreeSet, HashMap},
-    fmt,
     fs::{self, File},
     io::{self, Read},
     path::Path,
@@ -16,7 +15,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rand::RngExt;
 #[cfg(target_os = "linux")]
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -27,48 +25,14 @@ use rustix::{
     process::{Pid, Signal},
 };
 
-const PREFIX: &str = "REHEARSE_JOB_";
-const VALUE: &str = "1";
+use crate::process::tag::ProcessTag;
+
 /// How long [`kill`] looks for new processes, and waits for their end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The name is unique, so that nested commands have the tags of both.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ProcessTag(String);
-
-/// Whether this process, or one above it, was started as a server by this client.
-pub fn is_started_by_client() -> bool {
-    std::env::vars_os().any(|(name, _)| name.as_encoded_bytes().starts_with(PREFIX.as_bytes()))
-}
-
-impl ProcessTag {
-    /// A new tag.
-    pub(super) fn new() -> ProcessTag {
-        ProcessTag(format!("{PREFIX}{:032x}", rand::rng().random::<u128>()))
-    }
-
-    /// Parses the output of `Display`.
-    pub(super) fn parse(text: &str) -> Option<ProcessTag> {
-        let number = text.strip_prefix(PREFIX)?;
-        let is_whole = number.len() == 32 && number.bytes().all(|it| it.is_ascii_hexdigit());
-        is_whole.then(|| ProcessTag(text.to_owned()))
-    }
-
-    /// The name and the value of the variable.
-    pub(super) fn variable(&self) -> (&str, &str) {
-        (&self.0, VALUE)
-    }
-
-    /// The processes that have it now.
-    pub(super) fn processes(&self) -> Vec<TaggedProcess> {
-        scan(&BTreeSet::from([self.clone()])).processes
-    }
-}
-
-impl fmt::Display for ProcessTag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The processes that have the tag now.
+pub(super) fn processes(tag: &ProcessTag) -> Vec<TaggedProcess> {
+    scan(&BTreeSet::from([tag.clone()])).processes
 }
 
 /// A running process with a tag.
@@ -111,7 +75,13 @@ struct Scan {
 }
 
 fn scan(tags: &BTreeSet<ProcessTag>) -> Scan {
-    let entries: Vec<_> = tags.iter().map(|tag| format!("{tag}={VALUE}")).collect();
+    let entries: Vec<_> = tags
+        .iter()
+        .map(|tag| {
+            let (name, value) = tag.variable();
+            format!("{name}={value}")
+        })
+        .collect();
     let mut buffer = Vec::with_capacity(PAGE);
     let mut read = |process: &Path, file: &str, check: &dyn Fn(&[u8]) -> bool| {
         read_into(&process.join(file), &mut buffer).is_ok_and(|()| check(&buffer))
@@ -215,17 +185,6 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn only_a_whole_mark_is_read() {
-        let tag = ProcessTag::new();
-        assert_ne!(tag, ProcessTag::new());
-        assert_eq!(ProcessTag::parse(&tag.to_string()).as_ref(), Some(&tag));
-        let text = tag.to_string();
-        for wrong in ["", PREFIX, &text[1..], &text[..text.len() - 1], &format!("{text}0"), "PATH"] {
-            assert_eq!(ProcessTag::parse(wrong), None, "{wrong}");
-        }
-    }
-
     #[cfg(target_os = "linux")]
     #[test]
     fn only_processes_with_the_whole_variable_are_found_and_killed() {
@@ -238,13 +197,13 @@ mod tests {
         let mut marked: [Child; 2] = std::array::from_fn(|_| start(name, value).expect("starts"));
         let mut others = [(name, "10"), (&name[1..], value), ("A", &format!("{name}={value}")), other.variable()]
             .map(|(name, value)| start(name, value).expect("starts"));
-        let found: HashSet<_> = tag.processes().iter().map(|process| process.id).collect();
+        let found: HashSet<_> = processes(&tag).iter().map(|process| process.id).collect();
         assert_eq!(found, marked.iter().map(Pid::from_child).collect());
         kill(&BTreeSet::from([tag.clone(), ProcessTag::new()]));
         for process in &mut marked {
             assert!(!process.wait().expect("ends").success());
         }
-        assert!(tag.processes().is_empty());
+        assert!(processes(&tag).is_empty());
         for process in &mut others {
             drop(process.stdin.take());
             assert!(process.wait().expect("ends").success());

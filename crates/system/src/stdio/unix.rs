@@ -1,4 +1,4 @@
-//! Async stdin and stdout, without a thread if they can be polled.
+//! Unix: without a thread if they can be polled.
 
 use std::{
     fs::File,
@@ -14,13 +14,12 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Stdin, Stdout},
     net::{UnixStream, unix::pipe},
+    process::ChildStdin,
 };
-
-use crate::cli::output;
 
 /// Stdin. A polled pipe or socket is non-blocking for every process that shares it: call [`Input::restore`] at the end.
 #[derive(Debug)]
-pub(in crate::cli) enum Input {
+pub enum Input {
     Pipe(pipe::Receiver),
     Socket(UnixStream),
     /// A terminal, a file or a device, read by a thread that may never return.
@@ -29,7 +28,14 @@ pub(in crate::cli) enum Input {
 
 /// Stdout, as [`Input`].
 #[derive(Debug)]
-pub(in crate::cli) enum Output {
+pub struct Output {
+    stream: OutputStream,
+    /// Called with each error.
+    failed: fn(&io::Error),
+}
+
+#[derive(Debug)]
+enum OutputStream {
     Pipe(pipe::Sender),
     Socket(UnixStream),
     Thread(Stdout),
@@ -37,7 +43,7 @@ pub(in crate::cli) enum Output {
 
 impl Input {
     /// Must be called within a tokio runtime.
-    pub(in crate::cli) fn open() -> Input {
+    pub fn open() -> Input {
         let pipe = || pipe::Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?);
         match (pipe(), socket(io::stdin())) {
             (Ok(pipe), _) => Input::Pipe(pipe),
@@ -47,7 +53,7 @@ impl Input {
     }
 
     /// Makes stdin blocking again for other processes.
-    pub(in crate::cli) fn restore(self) {
+    pub fn restore(self) {
         // An error has no effect on this process.
         let _ = match self {
             Input::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
@@ -58,28 +64,29 @@ impl Input {
 }
 
 impl Output {
-    /// Must be called within a tokio runtime.
-    pub(in crate::cli) fn open() -> Output {
+    /// Must be called within a tokio runtime. `failed` is called with each error.
+    pub fn open(failed: fn(&io::Error)) -> Output {
         let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
-        match (pipe(), socket(io::stdout())) {
-            (Ok(pipe), _) => Output::Pipe(pipe),
-            (_, Some(socket)) => Output::Socket(socket),
-            _ => Output::Thread(tokio::io::stdout()),
-        }
+        let stream = match (pipe(), socket(io::stdout())) {
+            (Ok(pipe), _) => OutputStream::Pipe(pipe),
+            (_, Some(socket)) => OutputStream::Socket(socket),
+            _ => OutputStream::Thread(tokio::io::stdout()),
+        };
+        Output { stream, failed }
     }
 
     /// As [`Input::restore`].
-    pub(in crate::cli) fn restore(self) {
-        let _ = match self {
-            Output::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
-            Output::Socket(socket) => set_blocking(socket),
-            Output::Thread(_) => Ok(()),
+    pub fn restore(self) {
+        let _ = match self.stream {
+            OutputStream::Pipe(pipe) => pipe.into_blocking_fd().map(drop),
+            OutputStream::Socket(socket) => set_blocking(socket),
+            OutputStream::Thread(_) => Ok(()),
         };
     }
 }
 
 /// Resolves when the reader of stdout is gone, such as a killed client; never if that cannot be detected.
-pub(in crate::cli) async fn stdout_closed() {
+pub async fn stdout_closed() {
     let pipe = || pipe::Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?);
     if let Ok(pipe) = pipe()
         && pipe.ready(Interest::ERROR).await.is_ok()
@@ -87,6 +94,11 @@ pub(in crate::cli) async fn stdout_closed() {
         return;
     }
     std::future::pending().await
+}
+
+/// How many bytes a process has not read yet.
+pub fn unread(stdin: &ChildStdin) -> u64 {
+    rustix::io::ioctl_fionread(stdin).unwrap_or_default()
 }
 
 /// The descriptor as a socket. Node uses sockets as the pipes of its child processes.
@@ -104,14 +116,6 @@ fn set_blocking(socket: UnixStream) -> io::Result<()> {
     socket.into_std()?.set_nonblocking(false)
 }
 
-/// The command fails at its end.
-fn remember_error<T>(done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-    if let Poll::Ready(Err(error)) = &done {
-        output::remember(error);
-    }
-    done
-}
-
 impl AsyncRead for Input {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
@@ -124,21 +128,29 @@ impl AsyncRead for Input {
 
 impl AsyncWrite for Output {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = match self.get_mut() {
-            Output::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
-            Output::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Output::Thread(stdout) => Pin::new(stdout).poll_write(cx, bytes),
+        let output = self.get_mut();
+        let done = match &mut output.stream {
+            OutputStream::Pipe(pipe) => Pin::new(pipe).poll_write(cx, bytes),
+            OutputStream::Socket(socket) => Pin::new(socket).poll_write(cx, bytes),
+            OutputStream::Thread(stdout) => Pin::new(stdout).poll_write(cx, bytes),
         };
-        remember_error(written)
+        if let Poll::Ready(Err(error)) = &done {
+            (output.failed)(error);
+        }
+        done
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = match self.get_mut() {
-            Output::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
-            Output::Socket(socket) => Pin::new(socket).poll_flush(cx),
-            Output::Thread(stdout) => Pin::new(stdout).poll_flush(cx),
+        let output = self.get_mut();
+        let done = match &mut output.stream {
+            OutputStream::Pipe(pipe) => Pin::new(pipe).poll_flush(cx),
+            OutputStream::Socket(socket) => Pin::new(socket).poll_flush(cx),
+            OutputStream::Thread(stdout) => Pin::new(stdout).poll_flush(cx),
         };
-        remember_error(flushed)
+        if let Poll::Ready(Err(error)) = &done {
+            (output.failed)(error);
+        }
+        done
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

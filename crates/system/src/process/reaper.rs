@@ -4,23 +4,24 @@
 //! reaper is notified of every command and temporary folder through a pipe that only this process writes to. However
 //! this process ends, the pipe ends with it.
 //!
+//! On Windows the system ends the processes itself, and only folders are registered.
+//!
 //! A process has no id before it is started, so the reaper is first sent its [`ProcessTag`], and its group as soon as
 //! it runs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::OsStr,
     fs,
     io::{self, BufRead, Write},
-    os::unix::{ffi::OsStrExt, process::CommandExt},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
-use super::process_tag::{self, ProcessTag};
+use super::{
+    system::{detach, kill_left, rename_self},
+    tag::ProcessTag,
+};
 
 /// Ends a record: neither a tag nor a path can contain it.
 const END: u8 = 0;
@@ -39,7 +40,8 @@ impl ReaperProcess {
     /// call in a process has an effect.
     pub fn install(mut command: Command) {
         // It must survive Ctrl-C, and must not hold files open.
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        detach(&mut command);
         let _ = REAPER.set(Mutex::new(ReaperProcess { command, process: None }));
     }
 
@@ -54,32 +56,20 @@ impl ReaperProcess {
     /// Runs the reaper: reads records until the pipe ends, then kills the processes and removes the folders that are
     /// left.
     pub fn watch(input: impl BufRead) {
-        // `killall -9 rehearse` must not find it. There is no such name on other systems.
-        let _ = fs::write("/proc/self/comm", "mcp-guard");
+        // `killall -9 rehearse` must not find it.
+        rename_self("mcp-guard");
         // A new process holds the pipe until its exec, so all processes have their tag by then.
         let left = Leftovers::from_records(input);
-        for group in left.commands.values().flatten() {
-            // It may have ended by itself.
-            let _ = kill_process_group(*group, Signal::KILL);
-        }
-        process_tag::kill(&left.commands.into_keys().collect());
+        kill_left(left.commands);
         for folder in left.folders {
             let _ = fs::remove_dir_all(folder);
         }
     }
 
-    /// Starts the leader of a group with this tag, and tracks it.
-    ///
-    /// # Errors
-    /// Those of `spawn`, or the reaper cannot be started.
-    pub(super) fn track<T>(tag: &ProcessTag, spawn: impl FnOnce() -> io::Result<(T, Pid)>) -> io::Result<(T, Pid)> {
-        ReaperProcess::register(tag.to_string())?;
-        let started = spawn();
-        match &started {
-            Ok((_, group)) => ReaperProcess::send('=', format!("{tag} {}", group.as_raw_pid())),
-            Err(_) => ReaperProcess::unregister(tag.to_string()),
-        }
-        started
+    /// The group of a tag that is registered.
+    #[cfg(unix)]
+    pub(super) fn assign(tag: &ProcessTag, group: u32) {
+        ReaperProcess::send('=', &format!("{tag} {group}"));
     }
 
     /// Registers a tag or an absolute path before it is used. Starts the reaper if one is installed and does not run
@@ -87,29 +77,29 @@ impl ReaperProcess {
     ///
     /// # Errors
     /// The reaper cannot be started.
-    pub(super) fn register(what: impl AsRef<OsStr>) -> io::Result<()> {
+    pub(crate) fn register(what: impl AsRef<str>) -> io::Result<()> {
         let Some(mut guard) = ReaperProcess::lock() else { return Ok(()) };
         if guard.process.is_none() {
             guard.process = Some(guard.command.spawn()?);
         }
         drop(guard);
-        ReaperProcess::send('+', what);
+        ReaperProcess::send('+', what.as_ref());
         Ok(())
     }
 
     /// Must be called when what was registered is gone; for a tag, before the leader of its group is reaped.
-    pub(super) fn unregister(what: impl AsRef<OsStr>) {
-        ReaperProcess::send('-', what);
+    pub(crate) fn unregister(what: impl AsRef<str>) {
+        ReaperProcess::send('-', what.as_ref());
     }
 
     fn lock() -> Option<MutexGuard<'static, ReaperProcess>> {
         REAPER.get().map(|guard| guard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn send(sign: char, what: impl AsRef<OsStr>) {
+    fn send(sign: char, what: &str) {
         let Some(mut guard) = ReaperProcess::lock() else { return };
         if let Some(pipe) = guard.process.as_mut().and_then(|process| process.stdin.as_mut()) {
-            let record = [sign.to_string().as_bytes(), what.as_ref().as_bytes(), &[END]].concat();
+            let record = [sign.to_string().as_bytes(), what.as_bytes(), &[END]].concat();
             // An error means that the reaper was killed. One write, so that no half record is left.
             let _ = pipe.write_all(&record);
         }
@@ -120,7 +110,7 @@ impl ReaperProcess {
 #[derive(Debug, Default, PartialEq)]
 struct Leftovers {
     /// With the groups of those that run.
-    commands: BTreeMap<ProcessTag, Option<Pid>>,
+    commands: BTreeMap<ProcessTag, Option<u32>>,
     folders: BTreeSet<PathBuf>,
 }
 
@@ -129,13 +119,13 @@ impl Leftovers {
         let mut left = Leftovers::default();
         for record in records.split(END).map_while(Result::ok) {
             let Some((sign, what)) = record.split_first() else { continue };
-            let path = Path::new(OsStr::from_bytes(what));
             let text = str::from_utf8(what).unwrap_or_default();
+            let path = PathBuf::from(text);
             match (sign, ProcessTag::parse(text)) {
                 (b'+', Some(tag)) => drop(left.commands.insert(tag, None)),
                 (b'-', Some(tag)) => drop(left.commands.remove(&tag)),
-                (b'+', None) if path.is_absolute() => drop(left.folders.insert(path.to_owned())),
-                (b'-', None) => drop(left.folders.remove(path)),
+                (b'+', None) if path.is_absolute() => drop(left.folders.insert(path)),
+                (b'-', None) => drop(left.folders.remove(&path)),
                 (b'=', None) => left.runs(text),
                 _ => {}
             }
@@ -146,7 +136,7 @@ impl Leftovers {
     fn runs(&mut self, text: &str) {
         let Some((tag, id)) = text.split_once(' ') else { return };
         // Never group 1: that would kill every process.
-        let group = id.parse().ok().filter(|id| *id > 1).and_then(Pid::from_raw);
+        let group = id.parse().ok().filter(|id| *id > 1);
         if let Some(command) = ProcessTag::parse(tag).and_then(|tag| self.commands.get_mut(&tag)) {
             *command = group;
         }
@@ -172,7 +162,7 @@ mod tests {
         let unknown = &tags[4];
         lines.extend([format!("={unknown} 42"), format!("-{}", tags[5]), String::new(), format!("?{}", tags[6])]);
         lines.extend(["+PATH", "=43", "+"].map(str::to_owned));
-        let expected = [(runs.clone(), Pid::from_raw(41)), (starts.clone(), None), (odd.clone(), None)];
+        let expected = [(runs.clone(), Some(41)), (starts.clone(), None), (odd.clone(), None)];
         assert_eq!(leftovers(&lines), Leftovers { commands: expected.into(), folders: BTreeSet::new() });
     }
 

@@ -1,0 +1,233 @@
+//! Windows: a Job Object for each child. The system kills its processes when the last handle to it is closed, so that also
+//! a killed process leaves nothing behind.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    os::windows::process::ExitStatusExt,
+    process::ExitStatus,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use process_wrap::tokio::{CommandWrap, CommandWrapper, JobObject};
+use tokio::{
+    process::{Child, Command},
+    sync::watch,
+    time::{sleep, timeout},
+};
+use win32job::{ExtendedLimitInfo, Job};
+use winsafe::{HPROCESS, co};
+
+use super::{Pipes, ProcessChange, tag::ProcessTag};
+use crate::Signal;
+
+/// How often to check which processes are left.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The exit code of a process that was killed, as Node.js and Python give it.
+const KILLED: u32 = 1;
+/// `CREATE_SUSPENDED`: it runs when it is in its job.
+const SUSPENDED: u32 = 0x0000_0004;
+/// `CREATE_NO_WINDOW`: it has a console of its own, which is never shown. Ctrl-C does not reach it.
+const NO_WINDOW: u32 = 0x0800_0000;
+
+/// A child process and all processes that it has started. Dropping it kills them.
+#[derive(Debug)]
+pub struct ProcessGroup {
+    id: u32,
+    pipes: Pipes,
+    /// `None` when it was killed.
+    job: Mutex<Option<Arc<Job>>>,
+    was_killed: Arc<AtomicBool>,
+    exit: watch::Receiver<Option<ExitStatus>>,
+}
+
+impl ProcessGroup {
+    /// Starts a command in a job; must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn start(mut command: Command) -> io::Result<ProcessGroup> {
+        let tag = ProcessTag::new();
+        let (name, value) = tag.variable();
+        command.env(name, value);
+        ProcessGroup::spawn(command, NO_WINDOW)
+    }
+
+    /// As [`ProcessGroup::start`], with nothing in the environment.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn start_untracked(command: Command) -> io::Result<ProcessGroup> {
+        ProcessGroup::spawn(command, NO_WINDOW)
+    }
+
+    /// As [`ProcessGroup::start`], for a command that uses the terminal of this process.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn start_interactive(mut command: Command) -> io::Result<ProcessGroup> {
+        let tag = ProcessTag::new();
+        let (name, value) = tag.variable();
+        command.env(name, value);
+        ProcessGroup::spawn(command, 0)
+    }
+
+    fn spawn(command: Command, flags: u32) -> io::Result<ProcessGroup> {
+        let mut limits = ExtendedLimitInfo::new();
+        limits.limit_kill_on_job_close();
+        let job = Arc::new(Job::create_with_limit_info(&limits).map_err(io::Error::other)?);
+        let mut command = CommandWrap::from(command);
+        // The first one resumes the process, after all have seen it.
+        command.wrap(JobObject).wrap(Assignment { job: job.clone(), flags });
+        let mut process = command.spawn()?;
+        let id = process.id().ok_or_else(|| io::Error::other("it has no process id"))?;
+        let pipes =
+            Pipes { stdin: process.stdin().take(), stdout: process.stdout().take(), stderr: process.stderr().take() };
+        let (sender, exit) = watch::channel(None);
+        let was_killed = Arc::new(AtomicBool::new(false));
+        let is_killed = was_killed.clone();
+        tokio::spawn(async move {
+            // Only the leader; the job may have others.
+            let ended = process.inner_mut().wait().await;
+            let killed = is_killed.load(Ordering::SeqCst).then(|| ExitStatus::from_raw(KILLED));
+            sender.send_replace(killed.or(ended.ok()));
+        });
+        Ok(ProcessGroup { id, pipes, job: Mutex::new(Some(job)), was_killed, exit })
+    }
+
+    /// The id of the leader.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The piped streams of the leader, once.
+    pub fn take_pipes(&mut self) -> Pipes {
+        std::mem::take(&mut self.pipes)
+    }
+
+    /// Kills all processes for a signal that asks them to end, as there is no such thing here. The console sends Ctrl-C
+    /// itself.
+    pub fn signal(&self, signal: Signal) -> bool {
+        match signal {
+            Signal::Interrupt | Signal::Continue => {}
+            Signal::Terminate | Signal::Quit | Signal::Hangup | Signal::Kill => self.kill(),
+        }
+        self.exit.borrow().is_none()
+    }
+
+    /// Kills all processes: nothing asks one to end that has no window.
+    pub async fn terminate(&self) {
+        self.kill();
+    }
+
+    /// Whether other processes than the leader run.
+    pub async fn has_others(&self) -> bool {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let running = job.and_then(|job| job.query_process_id_list().ok()).unwrap_or_default();
+        running.iter().any(|id| *id != self.id as usize)
+    }
+
+    /// Waits until all processes have ended.
+    pub async fn all_ended(&self) {
+        self.leader_exit().await;
+        while self.has_others().await {
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Kills all processes that are left, and waits for the leader, at most for `limit`. Returns how it ended.
+    pub async fn end(&mut self, limit: Duration) -> Option<ExitStatus> {
+        self.kill();
+        timeout(limit, self.leader_exit()).await.ok()?
+    }
+
+    /// Waits until the leader has exited. `None` if that cannot be known.
+    pub async fn leader_exit(&self) -> Option<ExitStatus> {
+        let mut exit = self.exit.clone();
+        *exit.wait_for(Option::is_some).await.ok()?
+    }
+
+    /// How the leader ended, if it has.
+    ///
+    /// # Errors
+    /// None; there are some on other systems.
+    pub fn leader_status(&self) -> io::Result<Option<ExitStatus>> {
+        Ok(*self.exit.borrow())
+    }
+
+    /// The end of the leader. Cancel-safe.
+    ///
+    /// # Errors
+    /// The system cannot tell.
+    pub async fn change(&mut self) -> io::Result<ProcessChange> {
+        self.leader_exit().await.map(ProcessChange::Ended).ok_or_else(|| io::ErrorKind::Interrupted.into())
+    }
+
+    fn kill(&self) {
+        let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if job.is_some() && self.exit.borrow().is_none() {
+            self.was_killed.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Puts a process into our job before it runs.
+#[derive(Debug)]
+struct Assignment {
+    job: Arc<Job>,
+    flags: u32,
+}
+
+impl CommandWrapper for Assignment {
+    fn pre_spawn(&mut self, command: &mut Command, _: &CommandWrap) -> io::Result<()> {
+        command.creation_flags(SUSPENDED | self.flags);
+        Ok(())
+    }
+
+    fn post_spawn(&mut self, _: &mut Command, child: &mut Child, _: &CommandWrap) -> io::Result<()> {
+        let handle = child.raw_handle().ok_or_else(|| io::Error::other("it has ended already"))?;
+        let assigned = self.job.assign_process(handle as isize);
+        assigned.map_err(|error| {
+            // It would stay suspended for ever.
+            let _ = child.start_kill();
+            io::Error::other(error)
+        })
+    }
+}
+
+/// The system has killed them.
+pub(super) fn kill_left(_: BTreeMap<ProcessTag, Option<u32>>) {}
+
+/// Whether a process lives.
+pub fn is_alive(id: u32) -> bool {
+    let process = HPROCESS::OpenProcess(co::PROCESS::QUERY_LIMITED_INFORMATION, false, id);
+    // STILL_ACTIVE.
+    process.and_then(|process| process.GetExitCodeProcess()).is_ok_and(|code| code == 259)
+}
+
+/// Ends this process at once, even if its other threads hang.
+pub fn kill_self() {
+    let _ = HPROCESS::GetCurrentProcess().TerminateProcess(KILLED);
+}
+
+/// Not possible: an event of the console reaches all its processes.
+pub fn interrupt_self() -> bool {
+    false
+}
+
+/// None: a process has an exit code, however it ended.
+pub fn exit_signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Keeps a process from the end of this console.
+pub(super) fn detach(command: &mut std::process::Command) {
+    std::os::windows::process::CommandExt::creation_flags(command, NO_WINDOW);
+}
+
+/// There is no such name.
+pub(super) fn rename_self(_: &str) {}
