@@ -100,7 +100,7 @@ impl RecordArgs {
     async fn relay_stdio(&self, file: &TraceFileWriter, mut signals: Signals) -> Result<Exit, Failure> {
         let mut words = self.command.iter().cloned();
         let program = words.next().unwrap_or_default();
-        let name = program::name(program).to_owned();
+        let name = program::name(&program).to_owned();
         let target = Target::Stdio(CommandSpec { program, args: words.collect(), ..CommandSpec::default() });
         let sink = file.connection(&ConnectionInfo::new(name.clone(), Transport::Stdio), self.secrets(&target));
         let stderr = |StderrLine { line, .. }: StderrLine| style::print(&format!("{}\n", printable(&line)));
