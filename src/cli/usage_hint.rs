@@ -101,12 +101,7 @@ fn context(error: &Error, kind: ContextKind) -> Option<&str> {
 
 /// Whether a word names a program, or is a whole command line with one.
 fn starts_program(word: &str) -> bool {
-    let machine = Machine::here();
-    let program = word.split_whitespace().next().unwrap_or_default();
-    match program.contains('/') {
-        true => machine.path_kind(Path::new(program)) == PathKind::Program,
-        false => machine.has_program(program),
-    }
+    Machine::here().has_program(word.split_whitespace().next().unwrap_or_default())
 }
 
 /// The words of a command line.

@@ -205,6 +205,7 @@ mod tests {
             ("claude-code", "${NO}", "${NO}"),
             ("cursor", "${env:NO}", "${env:NO}"),
             ("vscode", "<${env:NO}>", "<>"),
+            ("vscode", r"${workspaceFolder}\x\%SET%", r"/w\x\%SET%"),
             ("windsurf", "<${env:NO}>", "<>"),
             ("cpe", "<$NO>", "<>"),
             ("code_agent", "${NO}", "Unset"),
@@ -256,6 +257,7 @@ mod tests {
         let command = |dialect, value| resolve_value(dialect, value).ok().and_then(|it| it.command).map(|it| it.value);
         assert_eq!(command("vscode", "~/bin/x").as_deref(), Some("/h/bin/x"));
         assert_eq!(command("vscode", "~x").as_deref(), Some("~x"));
+        assert_eq!(command("vscode", r"~\bin").as_deref(), Some(r"/h\bin"));
         assert_eq!(command("claude-code", "~/bin/x").as_deref(), Some("~/bin/x"));
         // Amazon Q replaces in the command what a shell would.
         for (value, expected) in

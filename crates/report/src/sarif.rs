@@ -105,6 +105,9 @@ fn remove_nulls(json: &mut Json) {
 fn uri(path: &str, directory: &Path) -> String {
     let path = Path::new(path);
     let relative = path.strip_prefix(directory).unwrap_or(path);
+    if let Some(uri) = relative.to_str().and_then(uri_of_windows) {
+        return uri;
+    }
     let mut parts = Vec::new();
     for component in relative.components() {
         match component {
@@ -117,6 +120,19 @@ fn uri(path: &str, directory: &Path) -> String {
     }
     let scheme = if relative.is_absolute() { "file://" } else { "" };
     format!("{scheme}{}", parts.join("/"))
+}
+
+/// A path with a drive or a server: `file:///C:/x`, `file://server/share` (RFC 8089, E.2 and E.3).
+fn uri_of_windows(path: &str) -> Option<String> {
+    let (root, rest) = match path.as_bytes() {
+        [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic() => {
+            (format!("file:///{}/", &path[..2]), &path[3..])
+        }
+        [b'\\', b'\\', ..] => ("file://".to_owned(), &path[2..]),
+        _ => return None,
+    };
+    let parts: Vec<_> = rest.split(['\\', '/']).map(encoded).collect();
+    Some(root + &parts.join("/"))
 }
 
 /// A segment of a path (RFC 3986, 2.3); a colon would make a scheme of the first.
@@ -143,5 +159,7 @@ mod tests {
         assert_eq!(uri("../x.json"), "../x.json");
         assert_eq!(uri("/etc/mcp.json"), "file:///etc/mcp.json");
         assert_eq!(uri("<stdin>"), "%3Cstdin%3E");
+        assert_eq!(uri(r"C:\a b\mcp.json"), "file:///C:/a%20b/mcp.json");
+        assert_eq!(uri(r"\\files\ada\mcp.json"), "file://files/ada/mcp.json");
     }
 }

@@ -101,7 +101,9 @@ fn is_command_line(checked: &CheckedConfig<'_>, command: &At<String>) -> bool {
     let Some((space, between)) = text.match_indices(char::is_whitespace).find(is_outside) else { return false };
     let (first, rest) = (&text[..space], &text[space + between.len()..]);
     let is_launched = LAUNCHERS.contains(&program(first)) || SHELLS.contains(&program(first));
-    let is_path = first.contains(['/', '\\']) && !rest.trim_start().starts_with('-') && !rest.contains(" -");
+    let is_path = (first.contains(['/', '\\']) || first.ends_with(':'))
+        && !rest.trim_start().starts_with('-')
+        && !rest.contains(" -");
     let exists = checked.machine.is_some_and(|machine| machine.path_kind(Path::new(text)) != PathKind::Nothing);
     !exists && (is_launched || !is_path)
 }

@@ -58,10 +58,14 @@ fn check_secrets(checked: &CheckedConfig<'_>, text: Text<'_>, findings: &mut Vec
 
 /// Spaces around a string, characters that look like a space or like nothing, and dashes of word processors.
 fn check_characters(checked: &CheckedConfig<'_>, value: &str, span: Span, findings: &mut Vec<Finding>) {
+    // `"C:\new"` has a line break in it.
+    let is_path =
+        matches!(value.as_bytes(), [drive, b':', b'\\' | b'/' | b'\x08'..=b'\r', ..] if drive.is_ascii_alphabetic());
+    let path = if is_path { value.trim_end().len() } else { 0 };
     let is_odd = |(at, c): &(usize, char)| {
         (is_invisible(*c) && !is_joiner(value, *at, *c))
             || (c.is_whitespace() && !c.is_ascii())
-            || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+            || (c.is_control() && (*at < path || !matches!(c, '\n' | '\r' | '\t')))
     };
     let is_option = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || is_dash(c));
     // A block of code or YAML ends with a line break.
@@ -70,7 +74,11 @@ fn check_characters(checked: &CheckedConfig<'_>, value: &str, span: Span, findin
     if let Some((at, odd)) = value.char_indices().find(is_odd) {
         let place = checked.source.part(span, value, at..at + odd.len_utf8());
         let message = format!("an invisible character (U+{:04X})", u32::from(odd));
-        findings.push(codes::INVISIBLE.at(place, message).hint("remove it, or type an ordinary space"));
+        let hint = match odd.is_control() && at < path {
+            true => "write each backslash of the path twice",
+            false => "remove it, or type an ordinary space",
+        };
+        findings.push(codes::INVISIBLE.at(place, message).hint(hint));
     } else if let Some(dash) = first.filter(|c| is_dash(*c) && is_option(&value[c.len_utf8()..])) {
         let place = checked.source.part(span, value, 0..dash.len_utf8());
         let message = format!("this dash (U+{:04X}) begins no option", u32::from(dash));

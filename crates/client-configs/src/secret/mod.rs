@@ -20,7 +20,7 @@ use self::{
     names::{is_ambiguous, is_path, is_user},
     patterns::{is_option, is_secret, is_token, password_of, scheme},
 };
-use super::{placeholder::marked, placeholder::placeholder};
+use super::{machine::is_of_windows, placeholder::marked, placeholder::placeholder};
 use rehearse_document::{Form, Node, Reference, Source, Span, Value, references};
 pub use rehearse_protocol::trace_file::MASK;
 
@@ -285,8 +285,7 @@ fn is_likely(value: &str, range: &Range<usize>) -> bool {
     let text = value[range.clone()].trim();
     let is_path = text.starts_with(['/', '~', '.']) && text.len() < 200;
     let is_elsewhere = ELSEWHERE.split(' ').any(|begin| text.starts_with(begin)) || is_variable(text);
-    let is_on_drive = text.get(1..).is_some_and(|it| it.starts_with(":\\"));
-    let is_file = is_on_drive || text.rfind('.').is_some_and(|dot| FILES.contains(&&text[dot..]));
+    let is_file = is_of_windows(text) || text.rfind('.').is_some_and(|dot| FILES.contains(&&text[dot..]));
     let is_plain = PLAIN.split(' ').any(|plain| plain == text.to_ascii_lowercase().trim_end_matches('1'));
     let is_url = text.contains("://") && hidden_in("", text).is_empty() && !text.split('/').any(is_token);
     let is_beside = value[..range.start].ends_with('}') || value[range.end..].starts_with(['$', '{']);

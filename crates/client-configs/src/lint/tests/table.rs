@@ -15,7 +15,7 @@ fn machine(path: &str) -> Machine {
     let look = |path: &Path| match path.to_str() {
         Some("/bin/npx" | "/bin/node" | "/bin/sh" | "/bin/x") => PathKind::Program,
         Some(r"C:\bin\npx.cmd" | r"C:\bin\node.exe" | r"C:\bin\cmd.exe") => PathKind::Program,
-        Some("/srv") => PathKind::Directory,
+        Some("/srv" | r"c:\srv") => PathKind::Directory,
         _ => PathKind::Nothing,
     };
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
