@@ -8,14 +8,18 @@ use std::{
 use clap::Args;
 
 use super::{Exit, Failure, output, repository, style};
+use rehearse_bench::Threshold;
 use rehearse_document::text::utf8;
-use rehearse_report::{Format, Layout, Origin, UnknownFormat, Verdict, check::CheckResult, summary::Results};
+use rehearse_report::{
+    Format, Layout, Origin, UnknownFormat, Verdict, bench::BenchResult, check::CheckResult, summary::Results,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse run --format json --output run.json
   rehearse report run.json --output report.html             a page to look at
   rehearse report part-*.json --output report.html          the parts of --shard as one report
+  rehearse report part-*.json --fail-if 'p99 > 50ms'        the whole load of several machines
   rehearse report run.json check.json --format md           for the summary of a CI job
   rehearse report run.json --format github                  annotations in GitHub Actions
 
@@ -42,6 +46,9 @@ pub(super) struct ReportArgs {
     /// Exit with 1 if a result has failed, and with 3 if something could not run
     #[arg(long)]
     gate: bool,
+    /// Exit with 1 if this is true of any measure of a benchmark (repeatable); implies --gate
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Threshold>,
     /// The other parts of --shard have reports of their own; none is missing
     #[arg(long, hide_short_help = true)]
     part: bool,
@@ -72,17 +79,34 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         let read = read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
         results.read(read.as_bytes()).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
-    if let Some(run) = results.run.as_mut().filter(|_| args.part) {
-        run.shards.clear();
+    if let Some(distance) = results.bench.as_ref().and_then(BenchResult::distance) {
+        style::warn(&distance);
     }
+    if args.part {
+        results.forget_shards();
+    }
+    judge(args, results.bench.as_mut())?;
     let bytes = render(format, &mut results)?;
     output::write_report(&bytes, format, args.output.as_deref())?;
-    let is_whole = results.run.as_ref().is_none_or(|run| run.missing_shards().is_empty());
-    Ok(match args.gate {
+    Ok(match args.gate || !args.fail_if.is_empty() {
         true => results.summary().verdict.into(),
-        false if !is_whole => Exit::CannotRun,
+        false if !results.are_whole() => Exit::CannotRun,
         false => Exit::Success,
     })
+}
+
+/// Applies the conditions to the whole of a benchmark.
+///
+/// # Errors
+/// There are conditions, and there is no benchmark.
+fn judge(args: &ReportArgs, bench: Option<&mut BenchResult>) -> Result<(), Failure> {
+    let Some(bench) = bench else {
+        let wrong = "--fail-if is about benchmarks, and these are no results of `rehearse bench`";
+        return if args.fail_if.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.to_owned())) };
+    };
+    bench.thresholds.extend(rehearse_bench::judge(&args.fail_if, bench));
+    bench.conclude();
+    Ok(())
 }
 
 impl From<Verdict> for Exit {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Failure;
+use rehearse_document::text::utf8;
 use rehearse_report::{Shard, summary::Results};
 
 /// The options of what can be divided by durations.
@@ -37,8 +38,8 @@ impl ShardArgs {
 
 fn read(path: &Path) -> Result<Results, String> {
     let mut results = Results::default();
-    let json = std::fs::read(path).map_err(|error| error.to_string())?;
-    results.read(&json).map_err(|error| error.to_string())?;
+    let json = std::fs::read(path).and_then(utf8).map_err(|error| error.to_string())?;
+    results.read(json.as_bytes()).map_err(|error| error.to_string())?;
     Ok(results)
 }
 

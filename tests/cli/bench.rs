@@ -120,6 +120,57 @@ fn a_discovery_is_cold_and_warm_and_of_several_servers_also_at_once() {
         .stdout_has("  all at once  ");
 }
 
+/// The machines are processes, one after the other.
+#[test]
+fn several_machines_send_one_load_that_is_judged_as_a_whole() {
+    let mut mock = Rehearse::new().args(["mock", "basic", "--listen", "127.0.0.1:0"]).start();
+    let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
+    let load = |args: &[&str]| {
+        let load = ["--http", &*url, "--tool", "echo", "--allow-tool", "echo", "--format", "json"];
+        call(&[&load[..], args].concat()).run()
+    };
+    let part = |shard: &str| load(&["--requests", "50", "--shard", shard]).code(0).stdout_text().to_owned();
+    let [one, two] = ["1/2", "2/2"].map(part);
+    let part: Json = serde_json::from_str(&two).expect("JSON");
+    assert_eq!((&part["shard"]["index"], &part["load"]["connections"]), (&2.into(), &2.into()));
+    assert_eq!(part["targets"][0]["measures"][0]["latency"]["count"], 25);
+    let report = |files: &[(&str, &str)], args: &[&str]| {
+        let empty = Rehearse::new().args(["report"]).args(args.iter().copied());
+        files.iter().fold(empty, |all, (name, text)| all.file(name, text).args([*name])).run()
+    };
+    let both = [("one.json", &*one), ("two.json", &*two)];
+    let whole = report(&both, &["--format", "json", "--fail-if", "errors > 0"]).code(0);
+    let whole = whole.stderr_has("the parts sent together for only 0.0 of ").stderr_has("part 2 began last");
+    let whole = json(&whole);
+    assert_eq!(whole["targets"][0]["measures"][0]["latency"]["count"], 50);
+    assert_eq!((&whole["shard"], whole["shards"].as_array().map(Vec::len)), (&Json::Null, Some(2)));
+    report(&both, &["--fail-if", "p99 < 10s"])
+        .code(1)
+        .stdout_has("# rehearse: failed")
+        .stdout_has("fail if p99 &lt; 10s");
+    report(&both, &[]).code(0).stdout_has("parts 1, 2 of 2");
+    report(&both[1..], &["--fail-if", "errors > 0"]).code(3).stdout_has("part 1 of 2 is missing");
+    report(&both[1..], &["--part", "--fail-if", "errors > 0"]).code(0);
+    let twice = report(&[both[0], ("again.json", &one)], &[]).code(2).stdout("");
+    twice.stderr_has("again.json: part 1 of 2 is there twice; report them apart");
+    let alone = load(&["--requests", "5"]).code(0).stdout_text().to_owned();
+    report(&[both[0], ("alone.json", &alone)], &[]).code(2).stderr_has("alone.json: it is no part of --shard");
+    report(&[("run.json", r#"{"format":1,"servers":[]}"#)], &["--fail-if", "errors > 0"]).code(2);
+    for (args, wrong) in [
+        (&["--shard", "1/2", "--fail-if", "errors > 0"][..], "give it to `rehearse report`"),
+        (&["--shard", "1/2", "--http", &url], "--shard is for one server"),
+        (&["--shard", "1/3", "--connections", "2"], "--connections 2 is too little for 3 parts"),
+        (&["--shard", "1/3", "--requests", "2"], "--requests 2 is too little for 3 parts"),
+        (&["--shard", "1/2", "--find-max", "p99 < 1s"], "cannot be used with"),
+        (&["--start-at", "2126-11-27T14:00:00Z"], "--shard <I/N>"),
+        (&["--shard", "1/2", "--start-at", "+10s"], "not a time in UTC, such as 2026-11-27T14:00:00Z"),
+        (&["--shard", "1/2", "--start-at", "2026-01-01T00:00:00Z"], "it passed "),
+    ] {
+        load(args).code(2).stdout("").stderr_has(wrong);
+    }
+    call(&[ECHO, &["--shard", "1/2"]].concat()).run().code(2).stderr_has("a command is another server on each of them");
+}
+
 /// A server that answers in 20 ms to one request at a time.
 #[test]
 fn the_highest_rate_is_searched() {

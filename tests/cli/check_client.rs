@@ -89,6 +89,47 @@ fn composite_acts_test_what_single_acts_do_with_fewer_starts() {
 }
 
 #[test]
+fn the_acts_of_several_machines_are_one_check() {
+    let acts = ["--act", "pages", "--act", "json", "--act", "streams"];
+    let checked = |options: &[&str]| {
+        let command = ["--format", "json", "--", Rehearse::BINARY, "conformance-client", "{url}"];
+        client(&[&acts[..], options, &command].concat())
+    };
+    let whole = checked(&[]).run().code(0);
+    // The act `json` took longest.
+    let last = r#"{"format":1,"verdict":"passed","startedAt":"","durationMs":1,"seed":1,"strict":false,"totals":{"failed":0,
+        "warnings":0,"notTested":0,"accepted":0,"info":0,"passed":0,"notApplicable":0},"servers":[],"acts":[
+        {"acts":["json"],"durationMs":9},{"acts":["pages"],"durationMs":1},{"acts":["streams"],"durationMs":1}]}"#;
+    let part = |shard: &str| {
+        let part = checked(&["--shard", shard, "--durations", "last.json"]).file("last.json", last).run().code(0);
+        let ran: Vec<_> =
+            json(&part)["acts"].as_array().expect("acts").iter().map(|it| it["acts"][0].clone()).collect();
+        (part.stdout_text().to_owned(), ran)
+    };
+    let (one, ran) = part("1/2");
+    assert_eq!(ran, ["clean", "json"]);
+    let (two, ran) = part("2/2");
+    assert_eq!(ran, ["clean", "pages", "streams"]);
+    let report = |files: &[&str]| {
+        let files = Rehearse::new().file("one.json", &one).file("two.json", &two).args(["report"]).args(files.to_vec());
+        files.args(["--format", "json"]).run()
+    };
+    let merged = report(&["one.json", "two.json"]).code(0);
+    assert_eq!(tested(&merged), tested(&whole));
+    let verdicts = |run: &Run| {
+        let checks = json(run)["servers"][0]["versions"][0]["checks"].as_array().expect("checks").clone();
+        let verdicts = checks.into_iter().map(|it| (it["id"].to_string(), it["verdict"].to_string()));
+        verdicts.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(verdicts(&merged), verdicts(&whole));
+    assert_eq!(json(&report(&["two.json"]).code(3))["verdict"], "incomplete");
+    assert_eq!(json(&report(&["two.json", "--part"]).code(0))["verdict"], "passed");
+    for options in [&["--attach", "--act", "json"][..], &["--require", "client-rpc", "--", "true"]] {
+        client(&[&["--shard", "1/2"], options].concat()).run().code(2).stderr_has("--shard runs a part of the acts");
+    }
+}
+
+#[test]
 fn our_client_passes_over_sse_and_websocket() {
     for (flag, url) in [("--sse", "{sse_url}"), ("--ws", "{ws_url}")] {
         let command = ["--act", "clean", "--", Rehearse::BINARY, "mcp", "list-tools", flag, url];

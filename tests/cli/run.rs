@@ -200,7 +200,7 @@ fn the_durations_of_an_earlier_result_make_parts_equally_long() {
     let others = "demo/stdio/2025-11-25\ndemo/sse/2025-11-25\ndemo/ws/2025-11-25\n";
     part(&["--shard", "2/2", "--durations", "last.json"]).stdout(others).code(0);
     part(&["--durations", "last.json"]).stderr_has("--shard <I/N>").code(2);
-    part(&["--shard", "1/2", "--durations", "gone.json"]).stderr_has("--durations gone.json: No such file").code(2);
+    part(&["--shard", "1/2", "--durations", "gone.json"]).stderr_has("--durations gone.json: ").code(2);
     let check = story(HELLO).file("last.json", r#"{"format":1,"targets":[]}"#);
     check.args(["--shard", "1/2", "--durations", "last.json"]).run().stderr_has("--durations last.json: ").code(2);
 }

@@ -131,8 +131,13 @@ fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
     let good = good.args(["check", "s", "--mcp-config", ".mcp.json", "--only", BROKEN, "--format", "json"]).run();
     let dead = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
     let client = ["check", "client", "--act", "clean", "--format", "json", "--", Rehearse::BINARY, "mcp", "list-tools"];
-    let client = Rehearse::new().args(client).args(["--http", "{url}"]).run().code(0);
-    let reports: Vec<_> = [&run, &good, &dead, &client].into_iter().map(json).collect();
+    let client = Rehearse::new().args(client).args(["--http", "{url}"]);
+    let part = ["check", "client", "--act", "clean", "--shard", "1/2", "--format", "json", "--", Rehearse::BINARY];
+    let part = Rehearse::new().args(part).args(["mcp", "list-tools", "--http", "{url}"]).run().code(0);
+    let merged =
+        Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
+    let (client, merged) = (client.run().code(0), merged.run().code(3));
+    let reports = [&run, &good, &dead, &client, &part, &merged].map(json);
     let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "kind", "offset", "sdk", "unanswered"];
     describes("check", &reports, &rare);
     let written =
@@ -197,8 +202,13 @@ tools: [{ name: good, reply: x }, { name: bad, reply: { rpcError: { code: 1, mes
     let search = bench(&[&call[..], &search].concat()).run();
     let refused = bench(&["call", "--requests", "5", "--rate", "5"]).run().code(3);
     let discovery = bench(&["discovery", "--requests", "2"]).run().code(0);
-    let reports: Vec<_> = [&first, &second, &search, &refused, &discovery].into_iter().map(json).collect();
-    describes("bench", &reports, &[]);
+    let network = ["bench", "call", "--http", &url, "--allow-tool", "*", "--warmup", "0s", "--format", "json"];
+    let part = Rehearse::new().args(network).args(["--requests", "4", "--shard", "1/2"]).run();
+    let merged =
+        Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
+    let merged = merged.run().code(3);
+    let reports = [&first, &second, &search, &refused, &discovery, &part, &merged].map(json);
+    describes("bench", &reports, &["interrupted"]);
 }
 
 #[test]

@@ -40,7 +40,7 @@ struct Server<'t> {
 /// Measures the discovery of servers: from the start of the process or the connection to the last page of `tools/list`;
 /// and the list once more on the open session. Of several servers also all one after the other, and all at once.
 pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
     let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
         options.progress.begin(format!("{}: connecting", target.name));

@@ -33,7 +33,7 @@ mod usage;
 
 pub use comparison::compare;
 pub use discovery::bench_discovery;
-pub use options::{BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchTarget, Extent};
+pub use options::{BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchTarget, Extent, ShareError};
 pub use run::{BenchRun, bench_calls, find_max_rate};
-pub use threshold::{Threshold, ThresholdError};
+pub use threshold::{Threshold, ThresholdError, judge};
 pub use usage::machine;

@@ -82,15 +82,14 @@ impl Loader {
     /// The requests of a rate are due without a break, in as many parts: a new slice would begin with a server that has
     /// caught up, and hide a stall.
     pub(crate) async fn run(&mut self, extent: Extent, rate: Option<f64>, parts: usize) -> Measured {
+        let phase = |rate| self.options.phase(rate);
         let (limit, most) = match (extent, rate) {
             (Extent::Duration(limit), None) => (Some(limit), u64::MAX),
-            (Extent::Duration(limit), Some(rate)) => {
-                (Some(limit), (limit.as_secs_f64() * rate).round().max(1.0) as u64)
-            }
+            (Extent::Duration(limit), Some(rate)) => (Some(limit), due_within(limit.saturating_sub(phase(rate)), rate)),
             (Extent::Requests(count), _) => (None, count),
         };
         let started = Instant::now();
-        let (pacer, pacing) = rate.map(|rate| Pacer::start(rate, most)).unzip();
+        let (pacer, pacing) = rate.map(|rate| Pacer::start(rate, most, phase(rate))).unzip();
         // What is due at the end of an open loop is still sent.
         let patience = if pacer.is_some() { self.options.timeout } else { Duration::ZERO };
         let round = Arc::new(Round {
@@ -132,6 +131,12 @@ impl Loader {
         }
         Measured { measures, lag }
     }
+}
+
+/// How many requests of a rate are due in a time, of which the first is due at once.
+fn due_within(time: Duration, rate: f64) -> u64 {
+    // Less than a millionth of an interval is the error of the product.
+    (time.as_secs_f64() * rate - 1e-6).ceil() as u64
 }
 
 fn empty_measure(name: &str, parts: usize) -> Measure {

@@ -5,12 +5,13 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use parking_lot::Mutex;
 use rehearse_client::{ServerParams, ToolPermission};
 use rehearse_protocol::Protocol;
+use rehearse_report::Shard;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +47,10 @@ pub struct BenchOptions {
     pub max_total: Option<u64>,
     /// Which tools may be called.
     pub tools: ToolPermission,
+    /// The machine of which these are the options, if several send one load.
+    pub shard: Option<Shard>,
+    /// When to begin to measure; the warm-up is over by then.
+    pub start_at: Option<SystemTime>,
     /// Cancelled to end early with what has been measured.
     pub stop: CancellationToken,
     /// How far the run is.
@@ -133,9 +138,50 @@ impl Default for BenchOptions {
             timeout: Duration::from_secs(10),
             max_total: None,
             tools: ToolPermission::default(),
+            shard: None,
+            start_at: None,
             stop: CancellationToken::new(),
             progress: Arc::default(),
         }
+    }
+}
+
+/// What cannot be divided: each part needs at least one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option} {number} is too little for {count} parts: each needs at least one")]
+pub struct ShareError {
+    option: &'static str,
+    number: u64,
+    count: usize,
+}
+
+impl BenchOptions {
+    /// The options of one of several machines that send this load together: its share of the rate, the requests and the
+    /// connections. What is the same on all of them stays: the duration, the warm-up, the requests at once on a connection.
+    ///
+    /// # Errors
+    /// There are not enough requests or connections for all.
+    pub fn share(self, shard: Shard) -> Result<BenchOptions, ShareError> {
+        let Shard { index, count } = shard;
+        let part = |option, number: u64| match number.checked_div(count as u64) {
+            Some(0) | None => Err(ShareError { option, number, count }),
+            Some(each) => Ok(each + u64::from((index as u64) <= number % count as u64)),
+        };
+        let connections = part("--connections", self.connections as u64)? as usize;
+        let extent = match self.extent {
+            Extent::Requests(all) => Extent::Requests(part("--requests", all)?),
+            Extent::Duration(whole) => Extent::Duration(whole),
+        };
+        let max_total = self.max_total.map(|most| part("--max-total", most)).transpose()?;
+        let rate = self.rate.map(|rate| rate / count as f64);
+        Ok(BenchOptions { connections, extent, max_total, rate, shard: Some(shard), ..self })
+    }
+
+    /// How much later than those of the first machine the requests of a rate are due, so that those of all machines come
+    /// at the intervals of the whole rate.
+    pub(crate) fn phase(&self, rate: f64) -> Duration {
+        let of = |Shard { index, count }| (index - 1) as f64 / count as f64 / rate;
+        self.shard.map_or(Duration::ZERO, |shard| Duration::from_secs_f64(of(shard)))
     }
 }
 

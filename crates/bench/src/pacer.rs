@@ -23,11 +23,11 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Begins now, and makes `count` requests due. The thread returns how much later than planned each of its steps was.
-    pub(crate) fn start(rate: f64, count: u64) -> (Arc<Pacer>, thread::JoinHandle<Latencies>) {
+    /// Makes `count` requests due, of which the first is due after a time. The thread returns how much later than planned each of its steps was.
+    pub(crate) fn start(rate: f64, count: u64, first: Duration) -> (Arc<Pacer>, thread::JoinHandle<Latencies>) {
         let interval = Duration::from_secs_f64(1.0 / rate);
         let due = Semaphore::new(0);
-        let pacer = Arc::new(Pacer { begun: Instant::now(), interval, due, taken: AtomicU64::new(0) });
+        let pacer = Arc::new(Pacer { begun: Instant::now() + first, interval, due, taken: AtomicU64::new(0) });
         let running = thread::spawn({
             let pacer = pacer.clone();
             move || pacer.run(count)

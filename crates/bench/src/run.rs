@@ -1,9 +1,14 @@
 //! A benchmark of requests to one or more servers, in turns.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
 
-use rehearse_report::bench::{Latencies, Load, Measure, ProcessUsage, TargetResult};
+use rehearse_report::bench::{Latencies, Load, Measure, ProcessUsage, TargetResult, readable};
 use rehearse_system::usage::{of_group, own_seconds};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     connection::Connection,
@@ -18,7 +23,9 @@ use crate::{
 /// Into how many parts the time of each target is divided. In a closed loop targets take turns: A B A B.
 pub(crate) const SLICES: usize = 10;
 /// How much later than planned requests may become due, before the figures are doubtful.
-const LAG: std::time::Duration = std::time::Duration::from_millis(1);
+const LAG: Duration = Duration::from_millis(1);
+/// How much later than `start_at` a machine may begin, before the figures are doubtful.
+const LATE_START: Duration = Duration::from_millis(100);
 /// The share of all processors that this process may use.
 const SHARE: f64 = 0.5;
 
@@ -27,6 +34,8 @@ const SHARE: f64 = 0.5;
 pub struct BenchRun {
     /// Each target, in order.
     pub targets: Vec<TargetResult>,
+    /// When the first of them began to be measured; `None` if none was, and of discoveries.
+    pub began_at: Option<SystemTime>,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
 }
@@ -52,11 +61,17 @@ impl BenchOptions {
 /// Measures requests: these, or calls of each tool that may be called. A server that cannot be measured has an error
 /// in its result.
 pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: &BenchOptions) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
     let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
         servers.push(Box::pin(prepare(target, calls, options, result)).await);
     }
+    if let (true, Some(start)) = (servers.iter().any(Option::is_some), options.start_at) {
+        wait_until(start, &options.stop).await;
+        let late = start.elapsed().ok().filter(|late| *late > LATE_START);
+        run.warnings.extend(late.map(|late| format!("it began to measure {} after --start-at", readable(late))));
+    }
+    run.began_at = servers.iter().flatten().next().map(|_| SystemTime::now());
     let mut lag = Latencies::default();
     let (begun, own) = (Instant::now(), own_seconds());
     let turns = if options.rate.is_some() { 1 } else { SLICES };
@@ -95,7 +110,7 @@ pub async fn find_max_rate(
     condition: &Threshold,
     options: &BenchOptions,
 ) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), warnings: Vec::new() };
+    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
     for (target, result) in targets.iter().zip(&mut run.targets) {
         let Some(mut server) = Box::pin(prepare(target, calls, options, result)).await else { continue };
         let (begun, own) = (Instant::now(), own_seconds());
@@ -156,11 +171,22 @@ async fn prepare(
     let mix = Arc::new(Mix::new(operations));
     let measures = mix.operations.iter().map(|it| Measure::named(&it.title)).collect();
     let mut loader = Loader::new(&connections, mix, options);
+    if let Some(warmup) = options.start_at.and_then(|start| start.checked_sub(options.warmup)) {
+        options.progress.begin(format!("{}: waiting", target.name));
+        wait_until(warmup, &options.stop).await;
+    }
     if !options.warmup.is_zero() {
         options.progress.begin(format!("{}: warming up", target.name));
         loader.run(Extent::Duration(options.warmup), options.rate, 1).await;
     }
     Some(Server { connections, loader, measures })
+}
+
+/// Waits for a time of this machine's clock.
+async fn wait_until(time: SystemTime, stop: &CancellationToken) {
+    if let Ok(rest) = time.duration_since(SystemTime::now()) {
+        stop.run_until_cancelled(sleep(rest)).await;
+    }
 }
 
 /// Ends the connections. Returns what their processes have used.
@@ -184,7 +210,7 @@ fn saturation(begun: Instant, own: Option<f64>, lag: &Latencies) -> Option<Strin
     let used = own_seconds().zip(own).map(|(after, before)| after - before);
     let share = used.map(|used| used / begun.elapsed().as_secs_f64() / processors);
     if lag.percentile(99.0) > LAG {
-        let lag = rehearse_report::bench::readable(lag.percentile(99.0));
+        let lag = readable(lag.percentile(99.0));
         return Some(format!("rehearse itself was late: requests became due up to {lag} (p99) after their time"));
     }
     let share = share.filter(|share| *share > SHARE)?;

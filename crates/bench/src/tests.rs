@@ -1,6 +1,9 @@
 //! Benchmarks of mocks, over every transport and in both eras.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use crate::{
     BenchCall, BenchOptions, BenchRequest, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, find_max_rate,
@@ -13,7 +16,10 @@ use rehearse_mock::{
     serve::{ListenOptions, MockServer},
 };
 use rehearse_protocol::{Protocol, Transport, Version};
-use rehearse_report::bench::{Measure, TargetResult};
+use rehearse_report::{
+    Shard,
+    bench::{Measure, TargetResult},
+};
 use tokio::test;
 
 async fn start(script: &str) -> MockServer {
@@ -172,6 +178,43 @@ async fn an_open_loop_reports_the_stall_that_a_closed_loop_hides() {
     assert!(p75(&open) > Duration::from_millis(100), "{:?}", p75(&open));
     assert!(p75(&closed) * 4 < p75(&open), "{:?} and {:?}", p75(&closed), p75(&open));
     assert!(open.late > 50 && closed.late == 0, "{} late", open.late);
+}
+
+#[test(flavor = "multi_thread")]
+async fn the_machines_of_a_load_send_what_one_would() {
+    let server = start("tools: [{ name: x, reply: a }]").await;
+    let whole = BenchOptions { rate: Some(100.0), connections: 4, max_total: Some(20), ..options(7) };
+    let shares = |whole: &BenchOptions| {
+        let shards = (1..=3).filter_map(|index| Shard::new(index, 3));
+        shards.map(|shard| whole.clone().share(shard).expect("enough for three")).collect::<Vec<_>>()
+    };
+    let divided = shares(&whole).into_iter().map(|it| (it.connections, it.extent, it.max_total));
+    let requests = |connections, requests, most| (connections, Extent::Requests(requests), Some(most));
+    assert_eq!(divided.collect::<Vec<_>>(), [requests(2, 3, 7), requests(1, 2, 7), requests(1, 2, 6)]);
+    // Ten requests are due in a tenth of a second: the first of each machine after 0, 10 and 20 ms, the others 30 ms later.
+    let whole = BenchOptions { extent: Extent::Duration(Duration::from_millis(100)), ..whole };
+    let mut sent = Vec::new();
+    for share in shares(&whole) {
+        sent.push(of_tool(&server, &share).await.latency.count());
+    }
+    assert_eq!(sent, [4, 3, 3]);
+    let few = BenchOptions { connections: 2, ..options(7) }.share(Shard { index: 1, count: 3 });
+    let error = "--connections 2 is too little for 3 parts: each needs at least one";
+    assert_eq!(few.map(|_| ()).map_err(|error| error.to_string()), Err(error.to_owned()));
+}
+
+#[test(flavor = "multi_thread")]
+async fn a_machine_begins_when_the_others_do() {
+    let server = start("tools: [{ name: x, reply: a }]").await;
+    let begun = async |start_at: SystemTime| {
+        let options = BenchOptions { start_at: Some(start_at), ..options(1) };
+        let run = bench_calls(&[target(&server, Transport::Http)], &[], &options).await;
+        (run.began_at.expect("a measurement"), run.warnings.join(" "))
+    };
+    let soon = SystemTime::now() + Duration::from_millis(300);
+    assert!(begun(soon).await.0 >= soon);
+    let (_, warnings) = begun(SystemTime::now() - Duration::from_secs(10)).await;
+    assert!(warnings.starts_with("it began to measure 10.") && warnings.contains(" after --start-at"), "{warnings}");
 }
 
 /// A server that needs 20 ms for each request, one at a time, cannot answer 50 in a second.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use rehearse_report::bench::{Measure, ThresholdResult, readable};
+use rehearse_report::bench::{BenchResult, Measure, TargetResult, ThresholdResult, readable};
 
 /// A condition on a measure.
 ///
@@ -123,6 +123,15 @@ impl Figure {
     }
 }
 
+/// The results of `--fail-if` for all measures of a benchmark.
+pub fn judge(thresholds: &[Threshold], result: &BenchResult) -> Vec<ThresholdResult> {
+    let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
+    let of = |(target, measure): (&TargetResult, &Measure)| -> Vec<_> {
+        thresholds.iter().map(|threshold| threshold.judge(&target.name, measure)).collect()
+    };
+    measures.flat_map(of).collect()
+}
+
 impl Threshold {
     /// Whether the condition is true. Where nothing has an answer, no condition on latencies is.
     pub fn holds(&self, measure: &Measure) -> bool {
@@ -152,7 +161,7 @@ impl Threshold {
     }
 
     /// The result of `--fail-if` for a measure. Without any answer it is met: silence is no pass.
-    pub fn judge(&self, target: &str, measure: &Measure) -> ThresholdResult {
+    fn judge(&self, target: &str, measure: &Measure) -> ThresholdResult {
         let is_silent = measure.latency.count() == 0;
         ThresholdResult {
             expression: self.to_string(),

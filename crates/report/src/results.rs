@@ -4,11 +4,10 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{
     MergedShards, RunResult, ScenarioResult, Totals,
-    bench::{BenchResult, TargetResult},
-    check::{CheckResult, CheckedServer},
+    bench::BenchResult,
+    check::{ActDuration, CheckResult, CheckVerdict, CheckedServer, JudgedCheck},
     summary::Results,
 };
-use rehearse_protocol::Transport;
 
 /// Why a file is not a result.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +21,9 @@ pub enum ReadError {
     /// Its cells cannot be repeated with the seed of the others.
     #[error("its seed is {0}, and that of the other results is {1}; report them apart")]
     OtherSeed(u64, u64),
+    /// It does not belong to the load of which the others are parts.
+    #[error("{0}; report them apart")]
+    OtherLoad(String),
     /// A newer program has written it.
     #[error("its format is {0}, and this version of rehearse reads format 1; use a newer version")]
     Newer(u32),
@@ -37,8 +39,8 @@ struct Header {
 }
 
 impl Results {
-    /// Adds the result of a run from its JSON. Results of one kind become one: the cells of a scenario, the targets of a
-    /// benchmark that were loaded from several machines.
+    /// Adds the result of a run from its JSON. Results of one kind become one: the cells of a scenario, the parts of a load
+    /// that several machines have sent.
     ///
     /// # Errors
     /// The bytes are not the JSON of a result.
@@ -59,11 +61,48 @@ impl Results {
                 }
                 merge(&mut self.run, run, RunResult::merge);
             }
-            Header { servers: Some(_), .. } => merge(&mut self.check, read(json)?, CheckResult::merge),
-            Header { targets: Some(_), .. } => merge(&mut self.bench, read(json)?, BenchResult::merge),
+            Header { servers: Some(_), .. } => {
+                let mut check: CheckResult = read(json)?;
+                if let Some(shard) = check.shard.take() {
+                    check.shards.push(shard.into());
+                    check.decide(false);
+                }
+                merge(&mut self.check, check, CheckResult::merge);
+            }
+            Header { targets: Some(_), .. } => {
+                let mut bench: BenchResult = read(json)?;
+                bench.shards.extend(bench.shard.take());
+                if let Some(why) = self.bench.as_ref().and_then(|known| known.difference(&bench)) {
+                    return Err(ReadError::OtherLoad(why));
+                }
+                merge(&mut self.bench, bench, BenchResult::merge);
+                self.bench.iter_mut().for_each(BenchResult::conclude);
+            }
             _ => return Err(ReadError::Unknown),
         }
         Ok(())
+    }
+}
+
+impl Results {
+    /// Whether no part of `--shard` is missing.
+    pub fn are_whole(&self) -> bool {
+        let run = self.run.as_ref().is_none_or(|run| run.missing_shards().is_empty());
+        let check = self.check.as_ref().is_none_or(|check| check.missing_shards().is_empty());
+        run && check && self.bench.as_ref().is_none_or(|bench| bench.missing_shards().is_none())
+    }
+
+    /// Makes them results of their own, which need no other part.
+    pub fn forget_shards(&mut self) {
+        self.run.iter_mut().for_each(|run| run.shards.clear());
+        if let Some(check) = self.check.as_mut().filter(|check| !check.shards.is_empty()) {
+            check.shards.clear();
+            check.decide(false);
+        }
+        if let Some(bench) = &mut self.bench {
+            bench.shards.clear();
+            bench.conclude();
+        }
     }
 }
 
@@ -88,15 +127,6 @@ fn earlier(one: &mut String, other: String) {
     if one.is_empty() || (!other.is_empty() && other < *one) {
         *one = other;
     }
-}
-
-/// How many seconds are between two times of RFC 3339 in UTC, if they are of the same day.
-fn apart(one: &str, other: &str) -> Option<f64> {
-    let second = |time: &str| {
-        let mut parts = time.get(11..19)?.split(':').map(|part| part.parse::<f64>().ok());
-        Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
-    };
-    (one.get(..10)? == other.get(..10)?).then_some((second(one)? - second(other)?).abs())
 }
 
 impl RunResult {
@@ -138,8 +168,9 @@ impl ScenarioResult {
 }
 
 impl CheckResult {
-    /// Adds the servers of another check.
+    /// Adds the servers of another check, or what its part of the acts has shown of the same client.
     fn merge(&mut self, other: CheckResult) {
+        let are_shards = !self.shards.is_empty() && !other.shards.is_empty();
         earlier(&mut self.started_at, other.started_at);
         self.duration = self.duration.max(other.duration);
         for server in other.servers {
@@ -148,10 +179,14 @@ impl CheckResult {
                     && known.command == server.command
             };
             match self.servers.iter_mut().find(is_same) {
-                Some(known) => known.merge(server),
+                Some(known) => known.merge(server, are_shards),
                 None => self.servers.push(server),
             }
         }
+        let is_known = |runs: &[ActDuration], run: &ActDuration| runs.iter().any(|known| known.acts == run.acts);
+        let acts = other.acts.into_iter().filter(|run| !is_known(&self.acts, run)).collect::<Vec<_>>();
+        self.acts.extend(acts);
+        other.shards.into_iter().for_each(|shards| MergedShards::merge(&mut self.shards, shards));
         self.strict |= other.strict;
         match (&mut self.baseline, other.baseline) {
             (Some(known), Some(other)) => {
@@ -162,14 +197,20 @@ impl CheckResult {
             (known @ None, other) => *known = other,
             (Some(_), None) => {}
         }
-        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| *verdict);
-        self.recount();
+        match are_shards {
+            true => self.decide(false),
+            false => {
+                self.verdict = max_by_key(self.verdict, other.verdict, |verdict| *verdict);
+                self.recount();
+            }
+        }
     }
 }
 
 impl CheckedServer {
-    /// Adds what another run has checked of this server; of a check that both have, the worse verdict counts.
-    fn merge(&mut self, other: CheckedServer) {
+    /// Adds what another run has checked of this server; of a check that both have, the worse verdict counts, or what
+    /// either has seen if they are parts of one run.
+    fn merge(&mut self, other: CheckedServer, are_shards: bool) {
         self.error = self.error.take().or(other.error);
         for version in other.versions {
             let Some(known) = self.versions.iter_mut().find(|known| known.version == version.version) else {
@@ -178,6 +219,7 @@ impl CheckedServer {
             };
             for check in version.checks {
                 match known.checks.iter_mut().find(|known| known.id == check.id) {
+                    Some(known) if are_shards => known.join(check),
                     Some(known) if check.verdict < known.verdict => *known = check,
                     Some(_) => {}
                     None => known.checks.push(check),
@@ -187,46 +229,39 @@ impl CheckedServer {
     }
 }
 
-impl BenchResult {
-    /// Adds the targets of another benchmark. If both have loaded a server over the network at the same time, it has one
-    /// result.
-    fn merge(&mut self, other: BenchResult) {
-        let seconds = |result: &BenchResult| {
-            let measures = result.targets.iter().flat_map(|target| &target.measures);
-            measures.map(|measure| measure.seconds).fold(0.0, f64::max)
-        };
-        let shorter = seconds(self).min(seconds(&other));
-        let is_at_once = apart(&self.started_at, &other.started_at).is_some_and(|apart| apart < shorter / 2.0);
-        earlier(&mut self.started_at, other.started_at);
-        for target in other.targets {
-            let is_same = |known: &&mut TargetResult| {
-                let is_shared = is_at_once && target.transport != Transport::Stdio;
-                is_shared && (&known.target, known.version) == (&target.target, target.version)
-            };
-            match self.targets.iter_mut().find(is_same) {
-                Some(known) => known.merge(target),
-                None => self.targets.push(target),
+impl JudgedCheck {
+    /// Adds what other acts have shown: what was tested in one of them is tested.
+    fn join(&mut self, other: JudgedCheck) {
+        use CheckVerdict::{Accepted, Fail, Info, NotApplicable, NotTested, Pass, Warn};
+        let weight =
+            |verdict| [NotApplicable, NotTested, Info, Pass, Accepted, Warn, Fail].iter().position(|it| *it == verdict);
+        self.exercised += other.exercised;
+        self.violation_count += other.violation_count;
+        for violation in other.violations {
+            // Every part has the act `clean`.
+            match self.violations.iter().any(|it| (&it.subject, &it.found) == (&violation.subject, &violation.found)) {
+                true => self.violation_count -= 1,
+                false => self.violations.push(violation),
             }
         }
-        self.thresholds.extend(other.thresholds);
-        self.comparisons.extend(other.comparisons);
-        self.warnings.extend(other.warnings);
-        self.verdict = max_by_key(self.verdict, other.verdict, |verdict| *verdict);
+        if weight(other.verdict) > weight(self.verdict) {
+            (self.verdict, self.reason, self.cause, self.again) =
+                (other.verdict, other.reason, other.cause, other.again);
+        }
     }
 }
 
-impl TargetResult {
-    fn merge(&mut self, other: TargetResult) {
-        self.error = self.error.take().or(other.error);
-        for measure in other.measures {
-            match self.measures.iter_mut().find(|known| known.name == measure.name) {
-                Some(known) => {
-                    let seconds = known.seconds.max(measure.seconds);
-                    known.merge(&measure);
-                    known.seconds = seconds;
-                }
-                None => self.measures.push(measure),
-            }
+impl BenchResult {
+    /// Adds another benchmark: other parts of the same load, or other targets.
+    fn merge(&mut self, mut other: BenchResult) {
+        earlier(&mut self.started_at, std::mem::take(&mut other.started_at));
+        self.thresholds.append(&mut other.thresholds);
+        self.comparisons.append(&mut other.comparisons);
+        self.warnings.append(&mut other.warnings);
+        self.interrupted |= other.interrupted;
+        match self.shards.is_empty() {
+            true => self.targets.append(&mut other.targets),
+            false => self.join(other),
         }
     }
 }
@@ -301,6 +336,54 @@ mod tests {
     }
 
     #[test]
+    fn the_acts_of_shards_become_one_check_of_a_client() {
+        let part = |index: usize, checks: &[(&str, &str, &[&str])]| {
+            let checks = checks.iter().map(|(id, verdict, found)| {
+                let found = found.iter().map(|it| json!({ "verdict": "fail", "found": it, "evidence": [] }));
+                let violations: Vec<_> = found.collect();
+                json!({ "id": id, "level": "MUST", "verdict": verdict, "rule": "", "spec": "", "exercised": 1,
+                    "violationCount": violations.len(), "violations": violations })
+            });
+            let checks: Vec<_> = checks.collect();
+            let totals = json!({ "failed": 0, "warnings": 0, "notTested": 0, "accepted": 0, "info": 0, "passed": 0,
+                "notApplicable": 0 });
+            let server = json!({ "target": "client", "transport": "http", "startedInMs": 0, "again": "", "command": "client",
+                "versions": [{ "version": "2026-07-28", "checks": checks }] });
+            let acts =
+                json!([{ "acts": ["clean"], "durationMs": 1 }, { "acts": [format!("act-{index}")], "durationMs": 2 }]);
+            json!({ "format": 1, "verdict": "passed", "startedAt": "", "durationMs": 1, "seed": 1, "strict": false,
+                "shard": { "index": index, "count": 2 }, "acts": acts, "totals": totals, "servers": [server] })
+        };
+        let merged = |parts: &[serde_json::Value]| {
+            let mut results = Results::default();
+            parts.iter().for_each(|part| results.read(part.to_string().as_bytes()).expect("a result"));
+            results
+        };
+        let one = part(1, &[("a", "pass", &[]), ("b", "not-tested", &[]), ("c", "fail", &["in clean", "in act-1"])]);
+        let two = part(2, &[("a", "not-tested", &[]), ("b", "pass", &[]), ("c", "fail", &["in clean", "in act-2"])]);
+        let whole = merged(&[one.clone(), two.clone()]).check.expect("a check");
+        let checks: Vec<_> = whole.checks().map(|it| (it.verdict, it.exercised, it.violation_count)).collect();
+        let pass = (CheckVerdict::Pass, 2, 0);
+        assert_eq!(checks, [pass, pass, (CheckVerdict::Fail, 2, 3)]);
+        assert_eq!((whole.verdict, whole.missing_shards().len()), (Verdict::Failed, 0));
+        let durations: Vec<_> = whole.durations().expect("durations").into_keys().collect();
+        assert_eq!(durations, ["act-1", "act-2", "clean"]);
+        let good = |index| part(index, &[("a", "pass", &[])]);
+        let half = merged(&[good(1)]);
+        for (format, text) in [
+            (Format::Human, "incomplete: part 2 of 2 is missing"),
+            (Format::Markdown, "part 2 of 2 is missing; run them again"),
+            (Format::Junit, "<error message=\"part 2 of 2 is missing\""),
+            (Format::Json, "\"verdict\": \"incomplete\""),
+        ] {
+            let written = String::from_utf8(half.render(format, &Layout::default())).expect("UTF-8");
+            assert!(written.contains(text), "{format:?}: {written}");
+        }
+        let again = serde_json::from_slice(&half.render(Format::Json, &Layout::default())).expect("JSON");
+        assert_eq!(merged(&[again, good(2)]).summary().verdict, Verdict::Passed);
+    }
+
+    #[test]
     fn standard_error_leaves_messages_in_a_trace() {
         let line = |kind| TraceLine {
             server: "s".into(),
@@ -325,9 +408,6 @@ mod tests {
         assert_eq!(checks.verdict, Verdict::NothingTested, "a server that was not tested is no pass");
         checks.merge(check(Verdict::Failed));
         assert_eq!(checks.verdict, Verdict::Failed);
-        assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-26T12:01:03Z"), Some(5.0));
-        assert_eq!(apart("2026-11-26T12:00:58Z", "2026-11-27T12:00:58Z"), None);
-        assert_eq!(apart("", ""), None);
     }
 
     #[test]

@@ -20,20 +20,21 @@ use super::{
     process_guard::block_on_guarded,
     report::MoreReports,
     secrets::Secrets,
+    shard,
     signals::Signals,
     style,
 };
 use rehearse_bench::{
     BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchRun, BenchTarget, Extent, Threshold, bench_calls,
-    bench_discovery, compare, find_max_rate, machine,
+    bench_discovery, compare, find_max_rate, judge, machine,
 };
 use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_document::text::utf8;
-use rehearse_protocol::Protocol;
+use rehearse_protocol::{Protocol, Transport};
 use rehearse_report::{
-    Format, Layout, Verdict,
-    bench::{BenchResult, FORMAT, Load, Measure, TargetResult},
+    Format, Layout, Shard, Verdict,
+    bench::{BenchResult, BenchShard, FORMAT, Load, Measure, TargetResult, readable},
     summary::Results,
 };
 
@@ -88,10 +89,14 @@ Examples:
   rehearse bench call files --format json --output base.json
   rehearse bench call files --against base.json               exit code 1 if it has become slower
   rehearse bench call --http URL --find-max 'p99 < 50ms'
+  rehearse bench call --http URL --rate 5000 --shard 2/5 --report part-2.json
 
 Without --rate each request follows an answer (closed loop): while the server is slow, fewer are sent, and \
 the latencies look better than those of users. With --rate requests are due at fixed times (open loop), and a \
 latency begins when its request was due.
+
+With --shard 2/5, this machine sends a fifth of the load, 1000 requests per second. `rehearse report` merges the \
+results of all five.
 
 Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'.
 
@@ -124,9 +129,9 @@ struct CallArgs {
     /// Send the calls of a scenario, each as often as the scenario has it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tools", "resources", "prompts", "ping", "list_tools"])]
     scenario: Option<PathBuf>,
-    /// Connections or sessions to each server
-    #[arg(long, value_name = "N", default_value = "1")]
-    connections: NonZeroUsize,
+    /// Connections or sessions to each server [default: 1, or one for each part of --shard]
+    #[arg(long, value_name = "N")]
+    connections: Option<NonZeroUsize>,
     /// Requests at once on each connection
     #[arg(long, value_name = "N", default_value = "1")]
     in_flight: NonZeroUsize,
@@ -139,6 +144,12 @@ struct CallArgs {
     /// Send at most this many requests to each server
     #[arg(long, value_name = "N", hide_short_help = true)]
     max_total: Option<u64>,
+    /// Send only the share of one of N machines that load one server together; `auto` asks the CI system
+    #[arg(long, value_name = "I/N", value_parser = shard::parse, conflicts_with_all = ["find_max", "against"])]
+    shard: Option<Shard>,
+    /// Begin to measure at this time in UTC, such as 2026-11-27T14:00:00Z
+    #[arg(long, value_name = "TIME", hide_short_help = true, requires = "shard", value_parser = future)]
+    start_at: Option<SystemTime>,
     /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allowed_tools: Vec<String>,
@@ -201,6 +212,14 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "not a number of requests per second".to_owned())
 }
 
+/// A time that has not passed: what begins later than the other parts is not measured with them.
+fn future(text: &str) -> Result<SystemTime, String> {
+    let time = humantime::parse_rfc3339(text);
+    let time = time.map_err(|_| "not a time in UTC, such as 2026-11-27T14:00:00Z".to_owned())?;
+    let passed = time.elapsed().map(|passed| format!("it passed {} ago", readable(passed)));
+    passed.map_or(Ok(time), Err)
+}
+
 pub(super) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.command {
         BenchCommand::Discovery(args) => args.run(),
@@ -227,18 +246,24 @@ impl DiscoveryArgs {
 impl CallArgs {
     fn run(&self) -> Result<Exit, Failure> {
         let calls = self.calls()?;
+        let connections = self.connections.map(NonZeroUsize::get);
         let mut options = BenchOptions {
-            connections: self.connections.get(),
+            connections: connections.or(self.shard.map(|shard| shard.count)).unwrap_or(1),
             in_flight: self.in_flight.get(),
             rate: self.rate,
             max_total: self.max_total,
+            start_at: self.start_at,
             tools: ToolPermission { allowed: self.allowed_tools.clone(), ..ToolPermission::default() },
             ..self.common.options()
         };
         if self.find_max.is_some() && self.common.duration.is_none() {
             options.extent = Extent::Duration(Duration::from_secs(2));
         }
-        self.common.measure(options.load(), &options, async |targets| match &self.find_max {
+        let load = options.load();
+        if let Some(shard) = self.shard {
+            options = options.share(shard).map_err(|error| Failure::Usage(error.to_string()))?;
+        }
+        self.common.measure(load, &options, async |targets| match &self.find_max {
             Some(condition) => find_max_rate(targets, &calls, condition, &options).await,
             None => bench_calls(targets, &calls, &options).await,
         })
@@ -302,11 +327,18 @@ impl CommonArgs {
             print_no_servers();
             return Ok(Exit::NothingSelected);
         }
+        if options.shard.is_some() {
+            self.check_shared(&targets)?;
+        }
         name_apart(&mut targets);
         let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let machine = machine();
         let (run, is_interrupted) = block_on_guarded(watched(options, bench(&targets)))?;
-        let BenchRun { mut targets, warnings } = run;
+        let BenchRun { mut targets, began_at, mut warnings } = run;
+        let shard = options.shard.map(|shard| bench_shard(shard, began_at, &targets));
+        if let Some(BenchShard { shard, .. }) = shard {
+            warnings.iter_mut().for_each(|warning| *warning = format!("{shard}: {warning}"));
+        }
         let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         targets.iter_mut().for_each(|target| hide(target, &secrets));
         let mut result = BenchResult {
@@ -315,6 +347,9 @@ impl CommonArgs {
             rehearse: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
             load,
+            shard,
+            shards: Vec::new(),
+            interrupted: is_interrupted,
             targets,
             thresholds: Vec::new(),
             comparisons: Vec::new(),
@@ -322,8 +357,22 @@ impl CommonArgs {
             verdict: Verdict::Passed,
         };
         self.judge(&mut result, base.as_ref());
-        result.conclude(is_interrupted);
+        result.conclude();
         self.write(result)
+    }
+
+    /// # Errors
+    /// The machines of `--shard` would not load one server, or judge the whole load by their parts.
+    fn check_shared(&self, targets: &[BenchTarget]) -> Result<(), Failure> {
+        let wrong = match targets {
+            _ if !self.fail_if.is_empty() => "--fail-if is about the whole load: give it to `rehearse report`",
+            [target] if target.params.target.transport() == Transport::Stdio => {
+                "--shard is for one server that all machines reach, and a command is another server on each of them"
+            }
+            [_] => return Ok(()),
+            _ => "--shard is for one server: with several, the machines would not load the same one at the same time",
+        };
+        Err(Failure::Usage(wrong.to_owned()))
     }
 
     /// Mocks with the scripts that were asked for, as servers on stdio.
@@ -346,10 +395,6 @@ impl CommonArgs {
     /// Applies the conditions, and compares with the base or the first target.
     fn judge(&self, result: &mut BenchResult, base: Option<&BenchResult>) {
         let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
-        let judged = measures
-            .clone()
-            .flat_map(|(target, measure)| self.fail_if.iter().map(|threshold| threshold.judge(&target.name, measure)));
-        let thresholds: Vec<_> = judged.collect();
         let find = |result: &BenchResult, target: &str, name: &str| -> Option<Measure> {
             let target = result.targets.iter().find(|it| it.name == target)?;
             target.measures.iter().find(|it| it.name == name).cloned()
@@ -377,7 +422,7 @@ impl CommonArgs {
                 _ => {}
             }
         }
-        result.thresholds = thresholds;
+        result.thresholds = judge(&self.fail_if, result);
         result.comparisons = comparisons;
         result.warnings.extend(warnings);
     }
@@ -412,6 +457,14 @@ fn bench_target(server: &Server, stop: &CancellationToken) -> BenchTarget {
     params.shutdown = stop.clone();
     let described = server.resolved.secrets.hidden(&target_text(&server.resolved.config.target));
     BenchTarget { name: server.name().to_owned(), described, params }
+}
+
+/// The part that this machine was, and when it measured.
+fn bench_shard(shard: Shard, began_at: Option<SystemTime>, targets: &[TargetResult]) -> BenchShard {
+    let since = began_at.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let began_at_ms = since.and_then(|since| u64::try_from(since.as_millis()).ok());
+    let seconds = targets.iter().flat_map(|target| &target.measures).map(|measure| measure.seconds).fold(0.0, f64::max);
+    BenchShard { shard, began_at_ms, seconds }
 }
 
 /// Servers of one name get a number: results and bases are found by it.

@@ -22,16 +22,19 @@ use crate::cli::{
     mock::parse_address,
     output,
     process_guard::block_on_guarded,
+    shard::ShardArgs,
     signals::Signals,
     style::{self, STRONG},
     usage_hint::quoted_command,
 };
 use rehearse_check::{
-    client::{ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, judge_client, run_client},
+    client::{
+        ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, acts_of_shard, judge_client, run_client,
+    },
     selects,
 };
 use rehearse_conformance::Role;
-use rehearse_report::Format;
+use rehearse_report::{Format, check::ActDuration};
 use rehearse_system::program::quoted;
 
 /// The port of `--attach`, if none is given.
@@ -47,6 +50,7 @@ Examples:
   rehearse check client --model -- my-agent --mcp-config {config} 'Do it.'
   rehearse check client --drive call='curl -s localhost:3000/{tool}' -- my-app {url}
   rehearse check client --attach --listen 8888 --act pages
+  rehearse check client --shard 1/4 --report part-1.json -- my-agent {url}
   rehearse check client --list-acts"
     };
 }
@@ -80,6 +84,8 @@ pub(super) struct ClientArgs {
     /// Print the acts and exit
     #[arg(long)]
     list_acts: bool,
+    #[command(flatten)]
+    part: ShardArgs,
     /// How long one act may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     timeout: Duration,
@@ -124,7 +130,15 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         let message = "SARIF needs a place in a file for each result, and a client has none; use --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let scripts = ActScript::select(&args.acts)?;
+    let durations = args.part.durations("check client", |results| results.check.as_ref()?.durations())?;
+    let mut scripts = ActScript::select(&args.acts)?;
+    if let Some(shard) = args.part.shard {
+        if args.attach || args.report.requires_checks() {
+            let wrong = "--shard runs a part of the acts: --attach serves one act, and --require is about all of them";
+            return Err(Failure::Usage(wrong.to_owned()));
+        }
+        scripts = acts_of_shard(scripts, shard, &durations, args.acts.is_empty());
+    }
     let baseline = args.report.read_baseline()?;
     let mut checked = args.report.begin();
     let begun = Instant::now();
@@ -149,7 +163,12 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         server.command =
             (!words.is_empty()).then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }
-    args.report.conclude(&mut checked, baseline, args.acts.is_empty(), is_interrupted)?;
+    let act = |run: &ActRun| ActDuration { acts: run.acts.clone(), duration: run.duration };
+    checked.acts = runs.iter().map(act).collect();
+    // A part that was interrupted is none: acts of it are missing.
+    checked.shard = args.part.shard.filter(|_| !is_interrupted);
+    let is_whole = args.acts.is_empty() && args.part.shard.is_none();
+    args.report.conclude(&mut checked, baseline, is_whole, is_interrupted)?;
     args.report.write(checked, PathBuf::new())
 }
 

@@ -86,6 +86,11 @@ impl ReportArgs {
         self.only.is_empty() || self.only.iter().any(|pattern| selects(pattern, &check.id))
     }
 
+    /// Whether a check must have been tested.
+    pub(super) fn requires_checks(&self) -> bool {
+        !self.required.is_empty()
+    }
+
     /// # Errors
     /// The file of `--baseline` cannot be read.
     pub(super) fn read_baseline(&self) -> Result<Option<Baseline>, Failure> {

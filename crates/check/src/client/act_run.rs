@@ -44,6 +44,7 @@ impl ClientOptions {
     /// # Errors
     /// The mock or the client cannot be started.
     pub(super) async fn run_act(&self, act: ActScript, must_connect: bool) -> Result<ActRun, ClientError> {
+        let begun = Instant::now();
         let model = match self.has_model {
             true => Some(model::start(&act.tools()).await?),
             false => None,
@@ -56,6 +57,7 @@ impl ClientOptions {
         if let Some(model) = model {
             model.stop(Duration::ZERO).await;
         }
+        run.duration = begun.elapsed();
         run.exit_code = match ended? {
             Ended::Exited(code) => code,
             Ended::Idle => None,

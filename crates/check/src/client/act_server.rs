@@ -177,7 +177,7 @@ impl ActServer {
         used
     }
 
-    /// Ends the mock. Returns what the client has done, without its exit code; with how it has ended the processes of the
+    /// Ends the mock. Returns what the client has done, without its exit code and its duration; with how it has ended the processes of the
     /// mock, if it has ended by itself.
     pub async fn finish(self, has_ended: bool) -> ActRun {
         self.stop.cancel();
@@ -189,6 +189,6 @@ impl ActServer {
         }
         let endpoint = self.server.url(Transport::Http);
         self.server.stop(Duration::ZERO).await;
-        ActRun { acts: self.acts, like: self.rules.like, endpoint, traces, exit_code: None }
+        ActRun { acts: self.acts, like: self.rules.like, endpoint, traces, exit_code: None, duration: Duration::ZERO }
     }
 }

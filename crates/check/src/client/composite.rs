@@ -115,12 +115,17 @@ const CALLED: &[(&str, &str)] = &[
     ("modern-ids", "report"),
 ];
 
+/// The number of the composite act that an act belongs to.
+pub(super) fn composite_of(act: &str) -> Option<usize> {
+    COMPOSITES.iter().position(|composite| composite.contains(&act))
+}
+
 /// Acts that are run together, in the order of the first of them. `is_called` says whether the client calls a tool; an
 /// act about one that it does not call is alone.
 pub(super) fn grouped(mut acts: Vec<ActScript>, is_called: impl Fn(&str) -> bool) -> Vec<Vec<ActScript>> {
     let mut groups = Vec::new();
     while !acts.is_empty() {
-        let composite = COMPOSITES.iter().find(|composite| composite.contains(&acts[0].name.as_str()));
+        let composite = composite_of(&acts[0].name).map(|number| COMPOSITES[number]);
         let place = |act: &ActScript| composite?.iter().position(|name| *name == act.name);
         let is_mate = |act: &ActScript| place(act).is_some() && tool_of(&act.name).is_none_or(&is_called);
         let mut group: Vec<_> = match is_mate(&acts[0]) {

@@ -1,6 +1,9 @@
 //! What the checks say of a client after all acts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, judge_recorded,
@@ -28,6 +31,8 @@ pub struct ActRun {
     pub traces: Vec<Trace>,
     /// The exit code of the client, if it has ended by itself.
     pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration: Duration,
 }
 
 /// What the checks say of a client in one version over one transport.

@@ -23,6 +23,7 @@ mod options;
 mod process_end;
 mod relay;
 mod run;
+mod shard;
 mod trigger;
 
 pub use act::{ACTS, Act};
@@ -34,6 +35,7 @@ pub use judge::{ActRun, judge_client};
 pub use options::{ClientEvent, ClientOptions};
 pub use relay::{relay_codec, serve_relays};
 pub use run::run_client;
+pub use shard::acts_of_shard;
 pub use trigger::{NoCommand, Trigger};
 
 pub(crate) use judge::unconfirmed_acts;

@@ -21,12 +21,13 @@ pub(crate) fn render(result: &BenchResult, width: usize) -> String {
     let machine = &result.machine;
     let _ = writeln!(
         out,
-        "{DIM}{}, {} × {}, rehearse {}{DIM:#}\n{DIM}{}{DIM:#}\n",
+        "{DIM}{}, {} × {}, rehearse {}{DIM:#}\n{DIM}{}{}{DIM:#}\n",
         machine.system,
         machine.processors,
         machine.processor,
         result.rehearse,
-        load_phrase(&result.load)
+        load_phrase(&result.load),
+        result.shard.map(|it| format!("; this is {} of it", it.shard)).unwrap_or_default()
     );
     for target in &result.targets {
         self::target(&mut out, target, width);
@@ -48,8 +49,11 @@ pub(crate) fn render(result: &BenchResult, width: usize) -> String {
             threshold.found
         );
     }
-    for warning in &result.warnings {
+    for warning in result.warnings.iter().chain(&result.distance()) {
         let _ = writeln!(out, "{} {}", styled("!", DOUBTFUL), printable(warning));
+    }
+    if let Some(missing) = result.missing_shards() {
+        let _ = writeln!(out, "{}", styled(format!("incomplete: {missing}"), BAD));
     }
     let _ = match result.verdict {
         Verdict::Passed | Verdict::NothingTested => writeln!(out, "{}", styled("measured", GOOD)),

@@ -3,6 +3,7 @@
 mod bars;
 pub(crate) mod human;
 mod latencies;
+mod shards;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub(crate) use bars::Bars;
 pub(crate) use human::{HEADS, load_phrase, table_cells};
 pub use latencies::Latencies;
+pub use shards::BenchShard;
 
 use crate::Verdict;
 use rehearse_protocol::{Transport, Version};
@@ -30,8 +32,17 @@ pub struct BenchResult {
     pub rehearse: String,
     /// Where it ran.
     pub machine: Machine,
-    /// How requests were sent.
+    /// How requests were sent, by all parts together.
     pub load: Load,
+    /// The part of the load that it sent, if it is one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<BenchShard>,
+    /// The parts that were merged into it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<BenchShard>,
+    /// Whether a signal ended it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Each server.
     pub targets: Vec<TargetResult>,
     /// What was to hold.
@@ -318,13 +329,13 @@ impl Measure {
 
 impl BenchResult {
     /// Decides how the run ended.
-    pub fn conclude(&mut self, is_interrupted: bool) {
+    pub fn conclude(&mut self) {
         let is_slower = self.comparisons.iter().any(|it| it.is_gate && it.change == Change::Slower);
         let has_no_answer = |it: &Measure| it.latency.count() == 0 && !it.errors.is_empty();
         let is_unanswered = self.targets.iter().any(|target| target.measures.iter().any(has_no_answer));
-        let cannot = is_interrupted || self.targets.iter().any(|target| target.error.is_some());
+        let cannot = self.interrupted || self.targets.iter().any(|target| target.error.is_some());
         self.verdict = match () {
-            () if cannot => Verdict::CannotRun,
+            () if cannot || self.missing_shards().is_some() => Verdict::CannotRun,
             () if is_slower || self.thresholds.iter().any(|it| it.is_met) => Verdict::Failed,
             () if is_unanswered => Verdict::CannotRun,
             () => Verdict::Passed,

@@ -334,6 +334,9 @@ fn baseline(out: &mut String, baseline: &BaselineUse) {
 
 /// What the exit code says.
 fn conclusion(out: &mut String, result: &CheckResult) {
+    for missing in result.missing_shards() {
+        let _ = writeln!(out, "{}", styled(format!("incomplete: {missing}"), BAD));
+    }
     let (word, style) = match result.verdict {
         Verdict::Passed if result.totals.warnings > 0 => ("passed, with warnings", DOUBTFUL),
         Verdict::Passed => ("passed", GOOD),

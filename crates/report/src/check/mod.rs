@@ -6,11 +6,11 @@ mod matrix;
 mod official;
 mod violation;
 
-use std::{borrow::Cow, path::PathBuf, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
 use rehearse_system::program::quoted;
 
-use crate::{Format, Verdict, json, milliseconds, wire_line::WireLine};
+use crate::{Format, MergedShards, Shard, Verdict, json, milliseconds, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
@@ -34,11 +34,29 @@ pub struct CheckResult {
     pub seed: u64,
     /// Whether a warning fails the run.
     pub strict: bool,
+    /// The part of the acts that it ran to the end, if it is one of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The parts that were merged into it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<MergedShards>,
+    /// How long the acts of a client took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acts: Vec<ActDuration>,
     /// The number of checks by verdict, over all servers and versions.
     pub totals: CheckTotals,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineUse>,
     pub servers: Vec<CheckedServer>,
+}
+
+/// How long one run of a client took.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ActDuration {
+    /// The act, or those of a composite act.
+    pub acts: Vec<String>,
+    #[serde(rename = "durationMs", with = "milliseconds")]
+    pub duration: Duration,
 }
 
 /// The number of checks by verdict.
@@ -357,6 +375,9 @@ impl CheckResult {
             duration: Duration::ZERO,
             seed,
             strict,
+            shard: None,
+            shards: Vec::new(),
+            acts: Vec::new(),
             totals: CheckTotals::default(),
             baseline: None,
             servers: Vec::new(),
@@ -383,24 +404,20 @@ impl CheckResult {
         self.totals = CheckTotals::count(self.checks());
     }
 
+    /// Which parts of a check are missing, as a sentence for each.
+    pub fn missing_shards(&self) -> Vec<String> {
+        self.shards.iter().filter_map(MergedShards::sentence).collect()
+    }
+
+    /// How long the runs of a client took, by the first act of each; `None` if it is not a check of a client.
+    pub fn durations(&self) -> Option<BTreeMap<String, Duration>> {
+        let runs = self.acts.iter().filter_map(|run| Some((run.acts.first()?.clone(), run.duration)));
+        (!self.acts.is_empty()).then(|| runs.collect())
+    }
+
     /// Counts, gives the verdict, and leaves out what no report shows. The last change of a result.
     pub fn conclude(&mut self, is_interrupted: bool) {
-        self.recount();
-        let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
-        let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
-        self.verdict = if self.servers.iter().any(|server| server.error.is_some()) {
-            Verdict::CannotRun
-        } else if is_interrupted {
-            Verdict::Incomplete
-        } else if is_failed {
-            Verdict::Failed
-        } else if self.servers.iter().any(|server| server.unfinished().is_some()) {
-            Verdict::Incomplete
-        } else if self.totals.is_tested() {
-            Verdict::Passed
-        } else {
-            Verdict::NothingTested
-        };
+        self.decide(is_interrupted);
         for server in &mut self.servers {
             let command = server.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default();
             for check in server.versions.iter_mut().flat_map(|version| &mut version.checks) {
@@ -412,6 +429,26 @@ impl CheckResult {
                 check.again = is_open.then(|| format!("{}{act} --only {}{command}", server.again, check.id));
             }
         }
+    }
+
+    /// Counts, and gives the verdict.
+    pub(crate) fn decide(&mut self, is_interrupted: bool) {
+        self.recount();
+        let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
+        let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
+        self.verdict = if self.servers.iter().any(|server| server.error.is_some()) {
+            Verdict::CannotRun
+        } else if is_interrupted {
+            Verdict::Incomplete
+        } else if is_failed {
+            Verdict::Failed
+        } else if self.servers.iter().any(|server| server.unfinished().is_some()) || !self.missing_shards().is_empty() {
+            Verdict::Incomplete
+        } else if self.totals.is_tested() {
+            Verdict::Passed
+        } else {
+            Verdict::NothingTested
+        };
     }
 
     /// The report in the words of the official conformance suite: its ids and its statuses.

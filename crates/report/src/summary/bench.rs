@@ -1,6 +1,6 @@
 //! The section of `rehearse bench`.
 
-use super::{BenchTable, Case, Failure, Outcome, Section, Suite, counted};
+use super::{BenchTable, Case, Failure, Outcome, Section, Suite, counted, missing_case, missing_parts};
 use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells};
 
 /// The bars of a histogram.
@@ -19,7 +19,7 @@ pub(super) fn section(result: &BenchResult) -> Section {
     section.facts = vec![
         ("started", result.started_at.clone()),
         ("machine", format!("{}, {} × {}", machine.system, machine.processors, machine.processor)),
-        ("load", load_phrase(&result.load)),
+        ("load", format!("{}{}", load_phrase(&result.load), parts(result))),
         ("rehearse", result.rehearse.clone()),
     ];
     let gates = result.comparisons.iter().filter(|it| it.is_gate);
@@ -28,6 +28,9 @@ pub(super) fn section(result: &BenchResult) -> Section {
     for target in result.targets.iter().filter(|target| target.error.is_some()) {
         let messages = target.error.clone().into_iter().collect();
         section.failures.push(Failure { messages, ..Failure::new(Outcome::Error, target.name.clone()) });
+    }
+    if let Some(missing) = result.missing_shards() {
+        section.failures.push(missing_parts(&missing));
     }
     for threshold in result.thresholds.iter().filter(|threshold| threshold.is_met) {
         section.failures.push(Failure {
@@ -45,7 +48,17 @@ pub(super) fn section(result: &BenchResult) -> Section {
     }
     section.targets = result.targets.iter().map(table).collect();
     section.remarks = result.comparisons.iter().map(text).chain(result.warnings.iter().cloned()).collect();
+    section.remarks.extend(result.distance());
     section
+}
+
+/// Which parts of the load were sent.
+fn parts(result: &BenchResult) -> String {
+    let numbers: Vec<_> = result.shards.iter().map(|it| it.shard.index.to_string()).collect();
+    match result.shards.first() {
+        Some(first) => format!("; parts {} of {}", numbers.join(", "), first.shard.count),
+        None => String::new(),
+    }
 }
 
 /// A case for each server, and for each threshold and each comparison that can fail a benchmark.
@@ -63,7 +76,8 @@ fn suite(result: &BenchResult) -> Suite {
         let name = format!("{}, {}: {} against {}", it.target, it.measure, it.figure, it.base);
         case(name, of_threshold(it.change == Change::Slower), format!("{:.2} times", it.ratio))
     });
-    Suite { name: "rehearse bench".to_owned(), cases: targets.chain(thresholds).chain(gates).collect() }
+    let missing = result.missing_shards().map(|it| missing_case(&it));
+    Suite { name: "rehearse bench".to_owned(), cases: targets.chain(thresholds).chain(gates).chain(missing).collect() }
 }
 
 fn of_threshold(is_failed: bool) -> Outcome {

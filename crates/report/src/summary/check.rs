@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{
     Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Suite, counted,
-    readable,
+    missing_case, missing_parts, readable,
 };
 use crate::{
     TraceLine,
@@ -68,7 +68,8 @@ pub(super) fn section(result: &CheckResult) -> Section {
         let again = vec![server.again.clone()];
         Some(Failure { messages: vec![error], again, ..Failure::new(Outcome::Error, name.clone()) })
     });
-    let errors: Vec<_> = errors.chain(stale).collect();
+    let missing = result.missing_shards().into_iter().map(|missing| missing_parts(&missing));
+    let errors: Vec<_> = errors.chain(missing).chain(stale).collect();
     let numbers = failures(result, &names, &outcome, &mut section.failures);
     let number_of = |id: &str, outcome: Outcome| numbers.get(&(id.to_owned(), outcome)).map(|at| at + errors.len());
     section.matrix = Some(matrix(result, &names, &outcome, &number_of));
@@ -118,6 +119,8 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
             cases: vec![simple("connection", Outcome::Error, &error)],
         }));
     }
+    let missing = result.missing_shards().into_iter().map(|missing| missing_case(&missing));
+    suites.extend(missing.map(|case| Suite { name: "rehearse check".to_owned(), cases: vec![case] }));
     if let Some(baseline) = result.baseline.as_ref().filter(|it| !it.stale.is_empty()) {
         let message = "this entry no longer matches anything";
         let cases = baseline.stale.iter().map(|entry| simple(entry, Outcome::Failed, message)).collect();

@@ -343,6 +343,18 @@ impl Failure {
     }
 }
 
+/// The parts that are missing, as a failure.
+fn missing_parts(missing: &str) -> Failure {
+    let messages = vec![format!("{missing}; run them again, or name the files of their results")];
+    Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) }
+}
+
+/// The same as a test.
+fn missing_case(missing: &str) -> Case {
+    let (name, message) = ("all parts".to_owned(), missing.to_owned());
+    Case { name, outcome: Outcome::Error, message, ..Case::default() }
+}
+
 /// The outcomes that occur, with how often, worst first.
 pub(crate) fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, usize)> {
     let mut counts = std::collections::BTreeMap::new();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite,
-    counted, readable,
+    counted, missing_case, missing_parts, readable,
 };
 use rehearse_system::program::quoted;
 
@@ -43,7 +43,7 @@ pub(super) fn section(result: &RunResult) -> Section {
     let causes = Causes::of(result);
     section.matrix = Some(matrix(result, &causes));
     section.failures = causes.failures;
-    let missing = result.missing_shards().into_iter().map(|missing| missing_parts(&missing));
+    let missing = result.missing_shards().into_iter().map(|missing| missing_case(&missing));
     section.suites.extend(missing.map(|case| Suite { name: "rehearse run".to_owned(), cases: vec![case] }));
     for scenario in &result.scenarios {
         section.remarks.extend(scenario.warnings.iter().map(|warning| format!("{}: {warning}", scenario.name)));
@@ -83,12 +83,6 @@ fn suite(scenario: &ScenarioResult, is_interrupted: bool) -> Suite {
         }
     });
     Suite { name: scenario.name.clone(), cases: cases.collect() }
-}
-
-/// The parts that are missing, as a test.
-fn missing_parts(missing: &str) -> Case {
-    let (name, message) = ("all parts".to_owned(), missing.to_owned());
-    Case { name, outcome: Outcome::Error, message, ..Case::default() }
 }
 
 /// What has failed in a cell, in lines.
@@ -227,9 +221,7 @@ impl Causes {
         }
         causes.name_disconnections(result);
         for missing in result.missing_shards() {
-            let messages = vec![format!("{missing}; run them again, or name the files of their results")];
-            let failure = Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) };
-            causes.failures.push(failure);
+            causes.failures.push(missing_parts(&missing));
         }
         causes.sort();
         causes
