@@ -223,6 +223,7 @@ mod tests {
         assert!(is_url("HTTPS://host/a") && !is_url("file:///a") && !is_url("http://"));
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn inputs_may_be_limited_to_folders() {
         let folder = tempfile::tempdir().expect("a folder");

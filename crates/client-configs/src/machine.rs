@@ -8,6 +8,7 @@ use std::{
 };
 
 use rehearse_document::text::marked_text_of;
+use rehearse_system::{IS_MACOS, IS_WINDOWS, program::can_be_run};
 
 /// The systems, as far as their paths, their variables and their folders differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +64,8 @@ pub(crate) fn has_root(path: &str) -> bool {
 impl System {
     /// This one.
     pub const HERE: System = match () {
-        () if cfg!(target_os = "macos") => System::MacOs,
-        () if cfg!(windows) => System::Windows,
+        () if IS_MACOS => System::MacOs,
+        () if IS_WINDOWS => System::Windows,
         () => System::Linux,
     };
 
@@ -241,17 +242,6 @@ fn look(path: &Path) -> PathKind {
         Ok(metadata) if can_be_run(&metadata) => PathKind::Program,
         Ok(_) => PathKind::File,
     }
-}
-
-#[cfg(unix)]
-fn can_be_run(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn can_be_run(_: &fs::Metadata) -> bool {
-    true
 }
 
 #[cfg(test)]

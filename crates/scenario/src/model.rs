@@ -485,6 +485,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn each_real_file_is_found_once_and_names_do_not_clash() {
         let folder = tempfile::tempdir().expect("a folder");

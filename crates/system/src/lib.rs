@@ -12,6 +12,11 @@
 //! | [`special_file`] | pipes and devices have paths | they have none |
 //! | [`usage`] | `/proc`; nothing on macOS | the times and sizes of a process and its children |
 
+/// Whether this is Windows.
+pub const IS_WINDOWS: bool = cfg!(windows);
+/// Whether this is macOS.
+pub const IS_MACOS: bool = cfg!(target_os = "macos");
+
 pub mod local_pipe;
 pub mod private;
 pub mod process;

@@ -161,7 +161,7 @@ fn losses(report: &LintReport, converted: &Converted, to: &Dialect) -> String {
     text
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

@@ -72,6 +72,7 @@ pub(super) fn project(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn known_files_are_found_at_any_depth_in_order_and_generated_folders_are_ignored() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -102,6 +102,7 @@ impl History for RedactingHistory {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use std::{
         fs::{self, Permissions},
         os::unix::fs::PermissionsExt,
@@ -110,6 +111,7 @@ mod tests {
     use super::*;
     use rehearse_client_configs::System;
 
+    #[cfg(unix)]
     #[test]
     fn a_line_with_a_secret_is_not_kept() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,7 +1,6 @@
 use std::{
     collections::HashSet,
     io::{BufRead, BufReader, Write},
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
@@ -96,11 +95,13 @@ fn a_conversation_with_two_ends_is_two_and_the_latest_is_first() {
     assert_eq!(shown, [(&*other, 1, "other"), (&*ends[1], 2, "root"), (&*ends[0], 2, "root")]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_file_is_for_its_owner_alone_and_is_not_waited_for_long() {
     let (folder, path) = folder();
     let store = ConversationStore::open(&path).expect("a file");
     append_all(&store, None, &dialog());
+    use std::os::unix::fs::PermissionsExt;
     let mode = |entry: std::fs::DirEntry| entry.metadata().expect("a file").permissions().mode() & 0o777;
     let modes: Vec<_> = folder.path().read_dir().expect("a folder").map(|entry| mode(entry.expect("a file"))).collect();
     assert!(modes.len() > 1 && modes.iter().all(|mode| *mode == 0o600), "{modes:?}");

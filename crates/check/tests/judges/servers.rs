@@ -275,6 +275,7 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
     assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
     let opened = Arc::new(AtomicUsize::new(0));

@@ -19,7 +19,7 @@ use super::{
     token::Token,
 };
 use crate::transport::web::display_url;
-use rehearse_system::private;
+use rehearse_system::{IS_MACOS, private};
 
 /// How often to try to get the lock.
 const AGAIN: Duration = Duration::from_millis(20);
@@ -109,7 +109,7 @@ impl TokenStore {
     /// Windows is `%LOCALAPPDATA%`. `None` without a home.
     pub fn default_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
         let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let below_home = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        let below_home = if IS_MACOS { "Library/Application Support" } else { ".local/share" };
         // Only Windows has this variable, also under a shell that sets `HOME` there.
         let data = path("XDG_DATA_HOME").or_else(|| path("LOCALAPPDATA"));
         let data = data.or_else(|| Some(path("HOME")?.join(below_home)))?;
@@ -288,6 +288,7 @@ fn failed(what: &str, path: &Path, error: &io::Error) -> AuthError {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use std::{
         fs::DirBuilder,
         os::unix::fs::{DirBuilderExt, PermissionsExt},
@@ -344,6 +345,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_file_of_one_server_gives_no_token_to_another() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -359,6 +361,7 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn files_are_for_their_owner_only_and_none_is_left_unfinished() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -398,6 +401,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_file_readable_by_others_becomes_private() {
         let folder = tempfile::tempdir().expect("a folder");

@@ -8,6 +8,8 @@ mod memory;
 pub(crate) mod peer;
 mod resume;
 mod sse;
+// With a shell.
+#[cfg(unix)]
 mod stdio;
 mod subscription;
 mod task;

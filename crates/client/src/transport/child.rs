@@ -297,6 +297,7 @@ mod tests {
         assert_eq!(lines.to_vec(), (5..25).map(|n| n.to_string()).collect::<Vec<_>>());
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn of_our_environment_a_process_has_what_it_may_inherit_and_its_own() {
         let environment = async |inherit| {
@@ -317,6 +318,7 @@ mod tests {
         assert_eq!(only.len(), 3, "the mark is there, too: {only:?}");
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn the_exit_of_a_process_is_known_until_it_is_stopped() {
         let report = async |script: &str| {
@@ -336,6 +338,7 @@ mod tests {
         assert_eq!(report("echo last words >&2; kill -9 $$").await, Some((None, Some(9))));
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn an_immediate_stop_sends_sigterm_at_once_and_leaves_time_to_exit() {
         let never = Duration::from_secs(3600);
@@ -358,6 +361,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn processes_of_a_shell_script_have_time_to_terminate_as_well() {
         let long = Duration::from_secs(3600);

@@ -93,6 +93,7 @@ async fn a_server_that_stops_responding_is_disconnected() {
     hub.close().await;
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_hanging_server_is_replaced_at_once_and_stopped_before_the_hub_closes() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -120,3 +120,30 @@ impl Access {
         self.create_new(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windows_permissions::wrappers::{ConvertSecurityDescriptorToStringSecurityDescriptor, GetNamedSecurityInfo};
+
+    use super::*;
+
+    fn access_list(path: &Path) -> String {
+        let kind = SeObjectType::SE_FILE_OBJECT;
+        let descriptor = GetNamedSecurityInfo(path.as_os_str(), kind, SecurityInformation::Dacl).expect("known");
+        let text = ConvertSecurityDescriptorToStringSecurityDescriptor(&descriptor, SecurityInformation::Dacl);
+        text.expect("a list").to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn the_user_and_the_system_have_all_rights_and_others_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (private, file) = (folder.path().join("a/b"), folder.path().join("a/b/c"));
+        create_folders(&private).expect("creates");
+        super::super::create_new(&file).expect("creates");
+        for path in [&private, &file] {
+            let list = access_list(path);
+            assert!(list.starts_with("D:P") && list.matches("(A;").count() == 2, "{list}");
+            assert!(list.ends_with(";FA;;;SY)"), "{list}");
+        }
+    }
+}

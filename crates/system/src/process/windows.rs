@@ -231,3 +231,58 @@ pub(super) fn detach(command: &mut std::process::Command) {
 
 /// There is no such name.
 pub(super) fn rename_self(_: &str) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// A shell with a child that outlives it or not.
+    fn shell(line: &str) -> ProcessGroup {
+        ProcessGroup::start(crate::program::shell(line).into()).expect("starts")
+    }
+
+    async fn ended(id: u32) {
+        let gone = async {
+            while is_alive(id) {
+                sleep(PAUSE).await;
+            }
+        };
+        timeout(PATIENCE, gone).await.expect("it has ended");
+    }
+
+    #[tokio::test]
+    async fn a_process_ends_with_its_code_and_is_then_not_alive() {
+        let mut group = shell("exit 7");
+        let change = timeout(PATIENCE, group.change()).await.expect("in time").expect("known");
+        assert!(matches!(change, ProcessChange::Ended(status) if status.code() == Some(7)));
+        assert!(!group.has_others().await);
+        assert_eq!(group.finish(PATIENCE).await.and_then(|status| status.code()), Some(7));
+    }
+
+    #[tokio::test]
+    async fn what_a_process_has_started_is_in_its_job_and_ends_with_it() {
+        for is_dropped in [true, false] {
+            let group = shell("ping -n 1000 127.0.0.1 >nul");
+            let others = async {
+                while !group.has_others().await {
+                    sleep(PAUSE).await;
+                }
+            };
+            timeout(PATIENCE, others).await.expect("it starts another");
+            let job = group.job.lock().expect("alone").clone().expect("runs");
+            let ids = job.query_process_id_list().expect("known");
+            drop(job);
+            if is_dropped {
+                drop(group);
+            } else {
+                let status = group.finish(Duration::ZERO).await.expect("it has ended");
+                assert_eq!(status.code(), Some(1), "it was killed");
+            }
+            for id in ids {
+                ended(id.try_into().expect("an id")).await;
+            }
+        }
+    }
+}

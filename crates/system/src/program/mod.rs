@@ -12,7 +12,7 @@ use windows as system;
 
 use std::{io, iter::Peekable, path::Path, process::Stdio};
 
-pub use system::{command, quoted, required_variables, shell, write_launcher};
+pub use system::{can_be_run, command, quoted, required_variables, shell, write_launcher};
 
 /// The endings of programs on Windows.
 const ENDINGS: [&str; 3] = ["exe", "cmd", "bat"];

@@ -1,15 +1,23 @@
 use std::{
     env::consts,
     ffi::{OsStr, OsString},
-    fs::OpenOptions,
+    fs::{Metadata, OpenOptions},
     io::{self, Write},
-    os::unix::{fs::OpenOptionsExt, process::CommandExt},
+    os::unix::{
+        fs::{OpenOptionsExt, PermissionsExt},
+        process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::Command,
 };
 
 /// Whether a backslash keeps the next character as it is.
 pub(super) const BACKSLASH_ESCAPES: bool = true;
+
+/// Whether a file can be run.
+pub fn can_be_run(metadata: &Metadata) -> bool {
+    metadata.permissions().mode() & 0o111 != 0
+}
 
 /// A command by the name or the path of its program. The system looks in the `PATH` that the command has then.
 pub fn command(program: impl AsRef<OsStr>, _path: Option<&OsStr>) -> Command {

@@ -7,7 +7,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Write},
     os::windows::process::CommandExt,
     path::{Path, PathBuf},
@@ -20,6 +20,11 @@ pub(super) const BACKSLASH_ESCAPES: bool = false;
 const NEW_GROUP: u32 = 0x0000_0200;
 /// `CREATE_NO_WINDOW`.
 const NO_WINDOW: u32 = 0x0800_0000;
+
+/// Whether a file can be run: its name says it, not its permissions.
+pub fn can_be_run(_: &Metadata) -> bool {
+    true
+}
 
 /// A command by the name or the path of its program. `path` is the variable `PATH` of the command, if it has its own.
 pub fn command(program: impl AsRef<OsStr>, path: Option<&OsStr>) -> Command {
