@@ -7,7 +7,7 @@
 use std::os::fd::OwnedFd;
 use std::{
     cell::Cell,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
     io::{self, Read},
     path::Path,
@@ -22,7 +22,7 @@ use rustix::{
 };
 use rustix::{
     io::Errno,
-    process::{Pid, Signal},
+    process::{Pid, Signal, kill_process_group},
 };
 
 use crate::process::tag::ProcessTag;
@@ -65,6 +65,18 @@ pub(super) fn kill(tags: &BTreeSet<ProcessTag>) {
         thread::yield_now();
     }
     killed.values().for_each(|process| process.handle.wait(deadline));
+}
+
+/// Kills the groups and the processes with a tag that a killed process has left. A group is missing if its leader was
+/// being started.
+pub(in crate::process) fn kill_left(left: BTreeMap<ProcessTag, Option<u32>>) {
+    // Never group 1: that would kill every process.
+    let groups = left.values().flatten().filter(|id| **id > 1);
+    for group in groups.filter_map(|id| Pid::from_raw((*id).try_into().ok()?)) {
+        // It may have ended by itself.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    kill(&left.into_keys().collect());
 }
 
 /// The processes of the system at one time.

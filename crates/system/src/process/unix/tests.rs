@@ -1,6 +1,9 @@
-use tokio::time::Instant;
+use std::time::Duration;
 
-use super::{scan, *};
+use tokio::{process::Command, time::Instant};
+
+use super::{ProcessGroup, group::has_others, scan};
+use crate::{Signal, process::ProcessChange};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

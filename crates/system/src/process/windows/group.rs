@@ -1,8 +1,7 @@
-//! Windows: a Job Object for each child. The system kills its processes when the last handle to it is closed, so that also
+//! A Job Object for each child. The system kills its processes when the last handle to it is closed, so that also
 //! a killed process leaves nothing behind.
 
 use std::{
-    collections::BTreeMap,
     io,
     os::windows::process::ExitStatusExt,
     process::ExitStatus,
@@ -13,6 +12,11 @@ use std::{
     time::Duration,
 };
 
+use super::own::{KILLED, NO_WINDOW};
+use crate::{
+    Signal,
+    process::{Pipes, ProcessChange, tag::ProcessTag},
+};
 use process_wrap::tokio::{CommandWrap, CommandWrapper, JobObject};
 use tokio::{
     process::{Child, Command},
@@ -20,19 +24,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 use win32job::{ExtendedLimitInfo, Job};
-use winsafe::{HPROCESS, co};
-
-use super::{Pipes, ProcessChange, tag::ProcessTag};
-use crate::Signal;
 
 /// How often to check which processes are left.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The exit code of a process that was killed, as Node.js and Python give it.
-const KILLED: u32 = 1;
 /// `CREATE_SUSPENDED`: it runs when it is in its job.
 const SUSPENDED: u32 = 0x0000_0004;
-/// `CREATE_NO_WINDOW`: it has a console of its own, which is never shown. Ctrl-C does not reach it.
-const NO_WINDOW: u32 = 0x0800_0000;
 
 /// A child process and all processes that it has started. Dropping it kills them.
 #[derive(Debug)]
@@ -50,11 +46,8 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start(mut command: Command) -> io::Result<ProcessGroup> {
-        let tag = ProcessTag::new();
-        let (name, value) = tag.variable();
-        command.env(name, value);
-        ProcessGroup::spawn(command, NO_WINDOW)
+    pub fn start(command: Command) -> io::Result<ProcessGroup> {
+        ProcessGroup::spawn(tagged(command), NO_WINDOW)
     }
 
     /// As [`ProcessGroup::start`], with nothing in the environment.
@@ -69,11 +62,8 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// The command cannot be started.
-    pub fn start_interactive(mut command: Command) -> io::Result<ProcessGroup> {
-        let tag = ProcessTag::new();
-        let (name, value) = tag.variable();
-        command.env(name, value);
-        ProcessGroup::spawn(command, 0)
+    pub fn start_interactive(command: Command) -> io::Result<ProcessGroup> {
+        ProcessGroup::spawn(tagged(command), 0)
     }
 
     fn spawn(command: Command, flags: u32) -> io::Result<ProcessGroup> {
@@ -175,6 +165,14 @@ impl ProcessGroup {
     }
 }
 
+/// The command with a tag, which says to its processes who started them.
+fn tagged(mut command: Command) -> Command {
+    let tag = ProcessTag::new();
+    let (name, value) = tag.variable();
+    command.env(name, value);
+    command
+}
+
 /// Puts a process into our job before it runs.
 #[derive(Debug)]
 struct Assignment {
@@ -199,42 +197,9 @@ impl CommandWrapper for Assignment {
     }
 }
 
-/// The system has killed them.
-pub(super) fn kill_left(_: BTreeMap<ProcessTag, Option<u32>>) {}
-
-/// Whether a process lives.
-pub fn is_alive(id: u32) -> bool {
-    let process = HPROCESS::OpenProcess(co::PROCESS::QUERY_LIMITED_INFORMATION, false, id);
-    // STILL_ACTIVE.
-    process.and_then(|process| process.GetExitCodeProcess()).is_ok_and(|code| code == 259)
-}
-
-/// Ends this process at once, even if its other threads hang.
-pub fn kill_self() {
-    let _ = HPROCESS::GetCurrentProcess().TerminateProcess(KILLED);
-}
-
-/// Not possible: an event of the console reaches all its processes.
-pub fn interrupt_self() -> bool {
-    false
-}
-
-/// None: a process has an exit code, however it ended.
-pub fn exit_signal(_: ExitStatus) -> Option<i32> {
-    None
-}
-
-/// Keeps a process from the end of this console.
-pub(super) fn detach(command: &mut std::process::Command) {
-    std::os::windows::process::CommandExt::creation_flags(command, NO_WINDOW);
-}
-
-/// There is no such name.
-pub(super) fn rename_self(_: &str) {}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::is_alive, *};
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
