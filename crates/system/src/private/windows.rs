@@ -135,15 +135,20 @@ mod tests {
     }
 
     #[test]
-    fn the_user_and_the_system_have_all_rights_and_others_none() {
+    fn the_user_and_the_system_have_all_rights_and_others_have_none() {
         let folder = tempfile::tempdir().expect("a folder");
         let (private, file) = (folder.path().join("a/b"), folder.path().join("a/b/c"));
         create_folders(&private).expect("creates");
         super::super::create_new(&file).expect("creates");
         for path in [&private, &file] {
             let list = access_list(path);
-            assert!(list.starts_with("D:P") && list.matches("(A;").count() == 2, "{list}");
-            assert!(list.ends_with(";FA;;;SY)"), "{list}");
+            let user = ConvertSidToStringSid(&*current_process_sid().expect("a user")).expect("a text");
+            for sid in ["SY", &user.to_string_lossy()] {
+                assert!(list.contains(&format!(";FA;;;{sid})")), "{list}");
+            }
+            // Wine 8 keeps what is inherited from the folder above.
+            let is_wine = Path::new(r"C:\windows\system32\winecfg.exe").exists();
+            assert!(is_wine || (list.starts_with("D:P") && list.matches("(A;").count() == 2), "{list}");
         }
     }
 }

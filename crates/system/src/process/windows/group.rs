@@ -24,6 +24,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use win32job::{ExtendedLimitInfo, Job};
+use winsafe::{HPROCESSLIST, co};
 
 /// How often to check which processes are left.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -118,7 +119,8 @@ impl ProcessGroup {
     pub async fn has_others(&self) -> bool {
         let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let running = job.and_then(|job| job.query_process_id_list().ok()).unwrap_or_default();
-        running.iter().any(|id| *id != self.id as usize)
+        let others: Vec<_> = running.into_iter().filter(|id| *id != self.id as usize).collect();
+        !others.is_empty() && has_program(&others)
     }
 
     /// Waits until all processes have ended.
@@ -163,6 +165,16 @@ impl ProcessGroup {
             self.was_killed.store(true, Ordering::SeqCst);
         }
     }
+}
+
+/// Whether one of the processes is a program, and not the host of a console, which ends soon after its last program.
+fn has_program(ids: &[usize]) -> bool {
+    let list = HPROCESSLIST::CreateToolhelp32Snapshot(co::TH32CS::SNAPPROCESS, None);
+    list.is_ok_and(|mut list| {
+        list.iter_processes().flatten().any(|entry| {
+            ids.contains(&(entry.th32ProcessID as usize)) && !entry.szExeFile().eq_ignore_ascii_case("conhost.exe")
+        })
+    })
 }
 
 /// The command with a tag, which says to its processes who started them.
