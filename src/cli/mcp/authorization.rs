@@ -1,6 +1,6 @@
 //! The authorizers of a command's servers.
 
-use std::{io::IsTerminal, path::PathBuf};
+use std::io::IsTerminal;
 
 use super::target::Server;
 use crate::cli::style::{self, STRONG, printable};
@@ -8,6 +8,7 @@ use rehearse_client::{
     Endpoint,
     oauth::{AuthError, Authorizer, Browser, Interaction, Options, SavedOptions, TokenStore, open_url},
 };
+use rehearse_client_configs::Machine;
 use rehearse_hub::{HubServer, configured::oauth_options};
 
 /// The redirect URI of headless authorization; nothing listens there.
@@ -86,7 +87,7 @@ pub(super) fn has_authorization(server: &Server) -> bool {
 /// The token store; in memory without a home folder. A program may have a place of its own, with a file for each server.
 fn store(server: &Server) -> TokenStore {
     let variable = |name: &str| std::env::var(name).ok();
-    let home = variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = Machine::here().home().filter(|home| home.is_absolute());
     if let (Some(folder), Some(home)) = (server.policy.token_folder, home) {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let name: String = server.name().chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
