@@ -19,7 +19,7 @@ use tokio::{
 };
 
 /// Longer than any step takes on a loaded machine.
-const TIMEOUT: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_secs(3 * 60);
 
 /// A signal that is ignored, as SIGHUP is under `nohup`, is ignored by children too; one that is received has its default
 /// effect on them.

@@ -44,7 +44,7 @@ impl Conversation {
 
 fn shorten(result: &mut ToolResult) {
     let mut text = text_of(&result.content);
-    text.truncate(text.floor_char_boundary(LEFT));
+    text.truncate(rehearse_document::text::boundary_before(&text, LEFT));
     text.push_str(SHORTENED);
     result.content = vec![Block::text(text)];
 }

@@ -102,7 +102,7 @@ impl Default for CheckOptions {
             start_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(10),
             grace: Duration::from_millis(300),
-            budget: Duration::from_mins(3),
+            budget: Duration::from_secs(3 * 60),
             tools: ToolPermission::default(),
             varied_prompts: Vec::new(),
             tokens: Tokens::default(),

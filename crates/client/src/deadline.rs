@@ -10,7 +10,7 @@ use tokio::{
 use super::oauth::Authorizer;
 
 /// As long as no timeout.
-const FAR: Duration = Duration::from_hours(24 * 365);
+const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A deadline that is extended by the time in which a user authorizes the client.
 #[derive(Clone, Copy, Debug)]

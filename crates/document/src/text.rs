@@ -33,6 +33,16 @@ pub fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
+/// The end of the longest beginning that has whole characters and at most `at` bytes.
+pub fn boundary_before(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
+}
+
+/// The end of the shortest beginning that has whole characters and at least `at` bytes; if the text is shorter, its end.
+pub fn boundary_after(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
 /// Whether a text matches a pattern, in which `*` stands for any text.
 pub fn matches_wildcard(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
@@ -171,6 +181,12 @@ mod tests {
         {
             assert!(written(&bytes).iter().all(|error| error.starts_with(begin)), "{begin}");
         }
+    }
+
+    #[test]
+    fn boundaries_are_not_within_a_character() {
+        let of = |at| (boundary_before("aé", at), boundary_after("aé", at));
+        assert_eq!([of(0), of(1), of(2), of(3), of(9)], [(0, 0), (1, 1), (1, 3), (3, 3), (3, 3)]);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use toml_edit::{Document, InlineTable, Item, Table};
 
-use super::{Entry, Node, Problem, Problems, Source, Span, Value, node::Entries};
+use super::{
+    Entry, Node, Problem, Problems, Source, Span, Value,
+    node::Entries,
+    text::{boundary_after, boundary_before},
+};
 
 /// Reads a TOML text. Dates are strings; integers and floats keep their text where JSON has it too.
 ///
@@ -11,8 +15,8 @@ use super::{Entry, Node, Problem, Problems, Source, Span, Value, node::Entries};
 pub fn parse(source: &Source) -> Result<Node, Problems> {
     let document = Document::parse(source.text.as_str()).map_err(|error| {
         let range = error.span().unwrap_or_default();
-        let start = source.text.floor_char_boundary(range.start);
-        let span = Span { start, end: source.text.ceil_char_boundary(range.end).max(start) };
+        let start = boundary_before(&source.text, range.start);
+        let span = Span { start, end: boundary_after(&source.text, range.end).max(start) };
         // Only its first line: what follows quotes the text.
         let message = error.message().lines().next().unwrap_or_default();
         let (message, hint) = match message {

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use super::text::boundary_before;
+
 /// No reference is longer, in bytes; so a text of nothing but beginnings is not searched to its end for each of them.
 const LONGEST: usize = 1024;
 
@@ -168,7 +170,7 @@ pub fn reference(text: &str) -> Option<(Form, &str, Option<&str>, usize)> {
 
 /// The text before the next `end`, if that is not too far away.
 fn text_before(text: &str, end: char) -> Option<&str> {
-    let near = &text[..text.floor_char_boundary(LONGEST)];
+    let near = &text[..boundary_before(text, LONGEST)];
     near.find(end).map(|length| &text[..length])
 }
 

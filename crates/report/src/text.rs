@@ -30,7 +30,7 @@ const LONGEST: usize = 64 << 10;
 pub(crate) fn beginning(text: &str) -> Cow<'_, str> {
     match text.len() {
         length if length > LONGEST => {
-            format!("{}… ({length} bytes)", &text[..text.floor_char_boundary(LONGEST)]).into()
+            format!("{}… ({length} bytes)", &text[..rehearse_document::text::boundary_before(text, LONGEST)]).into()
         }
         _ => text.into(),
     }

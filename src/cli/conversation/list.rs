@@ -44,7 +44,7 @@ pub(super) fn tree(messages: &[MessageSummary]) -> String {
 fn line(message: &MessageSummary, label: Option<&str>) -> String {
     let minute = message.created_at.get(..16).unwrap_or(&message.created_at).replace('T', " ");
     let shown: String = message.text.chars().map(|char| if char.is_whitespace() { ' ' } else { char }).collect();
-    let text = &shown[..shown.floor_char_boundary(MAX_TEXT)];
+    let text = &shown[..rehearse_document::text::boundary_before(&shown, MAX_TEXT)];
     let role = message.role.to_uppercase();
     let label = label.map(|label| format!(" {DIM}({}){DIM:#}", printable(label))).unwrap_or_default();
     let line = format!("{} ({minute}) [{role}] {text}", message.id);

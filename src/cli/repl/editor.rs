@@ -5,9 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nu_ansi_term::Color;
 use reedline::{
-    Color, ColumnarMenu, Completer, CompletionResult, DefaultHinter, Emacs, Hinter, History, KeyCode, KeyModifiers,
-    MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, Span, Suggestion, default_emacs_keybindings,
+    ColumnarMenu, Completer, DefaultHinter, Emacs, Hinter, History, KeyCode, KeyModifiers, MenuBuilder, Reedline,
+    ReedlineEvent, ReedlineMenu, Span, Suggestion, default_emacs_keybindings,
 };
 use tokio::{runtime::Handle, time::timeout};
 
@@ -86,7 +87,7 @@ impl Completions {
 }
 
 impl Completer for Completions {
-    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+    fn complete(&mut self, line: &str, pos: usize) -> Vec<Suggestion> {
         let suggestion = |choice: Candidate| Suggestion {
             value: choice.text,
             description: choice.about,
@@ -96,13 +97,12 @@ impl Completer for Completions {
         };
         let before = line.get(..pos).unwrap_or(line);
         if self.shell.is_message(line) {
-            return CompletionResult::fresh(Vec::new());
+            return Vec::new();
         }
         if let Some(kind) = items_in(before) {
             self.list(kind);
         }
-        let found: Vec<_> = choices(before, &self.shell.known()).into_iter().map(suggestion).collect();
-        CompletionResult::fresh(found)
+        choices(before, &self.shell.known()).into_iter().map(suggestion).collect()
     }
 }
 

@@ -12,10 +12,11 @@ use std::{
 };
 
 use anstream::AutoStream;
+use nu_ansi_term::Style;
 use parking_lot::Mutex;
 use reedline::{
-    Color, ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    Signal, StyledText,
+    ExternalPrinter, Highlighter, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline, Signal,
+    StyledText,
 };
 use rehearse_system::terminal::{restore_settings, save_settings};
 use tokio::sync::{OwnedMutexGuard, oneshot};
@@ -270,8 +271,8 @@ impl reedline::Prompt for Prompt {
         Cow::Owned(format!("({found}found: {}) ", search.term))
     }
 
-    fn get_prompt_color(&self) -> Color {
-        Color::Cyan
+    fn get_prompt_color(&self) -> reedline::Color {
+        reedline::Color::Cyan
     }
 }
 
@@ -281,7 +282,7 @@ pub(crate) struct PlainHighlighter;
 impl Highlighter for PlainHighlighter {
     fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
         let mut text = StyledText::new();
-        text.push((Color::Default.normal(), line.to_owned()));
+        text.push((Style::default(), line.to_owned()));
         text
     }
 }

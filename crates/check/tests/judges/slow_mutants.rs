@@ -13,7 +13,7 @@ use crate::{
 /// What the prober sees of a server that is slow, or not, in a time that is not real.
 fn recorded(script: &str, slow: Option<(Slowness, u64)>) -> Vec<Base> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    let day = Duration::from_hours(24);
+    let day = Duration::from_secs(24 * 60 * 60);
     let options = CheckOptions { versions: FEW.into(), budget: day, ..options(&CALLED, &[]) };
     runtime.expect("a runtime").block_on(piped(0, script, &options, slow))
 }

@@ -22,7 +22,7 @@ prompts: [{ name: p, arguments: [{ name: x }], messages: [{ role: user, content:
 async fn accused(slowness: Slowness, seed: u64) -> Vec<String> {
     let (address, serving) = serve(SCRIPT, Some((slowness, seed)));
     let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-    let (budget, varied_prompts) = (Duration::from_mins(10), vec!["*".to_owned()]);
+    let (budget, varied_prompts) = (Duration::from_secs(10 * 60), vec!["*".to_owned()]);
     let options = CheckOptions { tools, varied_prompts, seed, budget, ..CheckOptions::default() };
     let checked = check(&ServerParams::new("server", Target::Memory(address)), &options).await.checked;
     serving.abort();

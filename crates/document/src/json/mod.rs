@@ -9,7 +9,11 @@ use jsonc_parser::{
     errors::ParseErrorKind as Kind, parse_to_ast, tokens::Token, tokens::TokenAndRange,
 };
 
-use super::{Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, node::Entries};
+use super::{
+    Duplicate, Entry, Node, Problem, Problems, Source, Span, Value,
+    node::Entries,
+    text::{boundary_after, boundary_before},
+};
 
 /// A JSON text that could be read, and what it needs a reader to accept.
 #[derive(Clone, Debug, PartialEq)]
@@ -211,14 +215,14 @@ impl Reader<'_> {
     fn problems(&self, kind: &Kind, start: usize, end: usize) -> Problems {
         let (message, hint) = match kind {
             Kind::UnexpectedToken | Kind::UnexpectedTokenInObject => {
-                character_message(self.text[self.text.floor_char_boundary(start)..].chars().next())
+                character_message(self.text[boundary_before(self.text, start)..].chars().next())
             }
             _ => message_and_hint(kind),
         };
         let problem = |start: usize, end: usize, message: &'static str| {
             // A range may end within a character, or begin behind the last.
-            let start = self.text.floor_char_boundary(start);
-            Problem::new(self.span(start, self.text.ceil_char_boundary(end).max(start)), message).hint(hint)
+            let start = boundary_before(self.text, start);
+            Problem::new(self.span(start, boundary_after(self.text, end).max(start)), message).hint(hint)
         };
         match kind {
             Kind::UnterminatedObject | Kind::UnterminatedArray => {

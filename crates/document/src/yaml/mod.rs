@@ -12,6 +12,7 @@ use granit_parser::{Event, Parser, ScalarStyle};
 use super::{
     Duplicate, Entry, Node, Problem, Problems, Source, Span, Value, json,
     node::{Entries, is_unbounded},
+    text::boundary_before,
 };
 
 pub use self::text::to_text;
@@ -80,7 +81,7 @@ fn compose_text(text: &str) -> Result<(Node, Composer), Problems> {
 
 /// The first syntax error, without anything from the text; before it, the bracket on an earlier line that is not closed.
 fn syntax_error(text: &str, at: usize, what: &str) -> Problems {
-    let at = text.floor_char_boundary(at.min(text.len()));
+    let at = boundary_before(text, at);
     let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let indent = text[line..].len() - text[line..].trim_start_matches([' ', '\t']).len();
     if let Some(tab) = text[line..line + indent].find('\t') {

@@ -29,9 +29,9 @@ use rehearse_protocol::Version;
 
 const MAX_SESSIONS: usize = 10_000;
 /// How long a session without requests and streams may last when others are opened.
-const MAX_IDLE: Duration = Duration::from_hours(1);
+const MAX_IDLE: Duration = Duration::from_secs(60 * 60);
 /// How often idle sessions are looked for.
-const SWEEP: Duration = Duration::from_mins(1);
+const SWEEP: Duration = Duration::from_secs(60);
 /// How many complete streams of a session can still be resumed.
 const MAX_STREAMS: usize = 64;
 

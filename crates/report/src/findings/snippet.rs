@@ -5,7 +5,7 @@ use std::ops::Range;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
 use super::{File, Position};
-use rehearse_document::Span;
+use rehearse_document::{Span, text::boundary_before};
 
 /// Replaces a secret.
 const MASK: &str = "***";
@@ -40,10 +40,10 @@ impl Snippet {
         let (left, within) = (BEFORE.min(room / 4), WITHIN.min(room / 2));
         let right = AFTER.min(room - left - within);
         let text = &file.source.text;
-        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let start = boundary_before(text, span.start);
         let line = line_at(text, start);
         let start = start.min(line.end);
-        let end = text.floor_char_boundary(span.end).clamp(start, line.end.max(start));
+        let end = boundary_before(text, span.end).clamp(start, line.end.max(start));
         let mut copy = SnippetBuilder { file, text: String::new(), marks: [start, end], found: [None; 2] };
         let mut first_line = position.0;
         if line.start > 0 {

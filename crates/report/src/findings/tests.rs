@@ -197,7 +197,8 @@ fn every_span_of_every_text_can_be_shown() {
             for secret in text.char_indices().map(|(at, _)| at).chain([text.len()]) {
                 let mut file = file("x", text);
                 file.findings = vec![UNKNOWN_KEY.at(Span { start, end }, "m")];
-                file.secrets = vec![Span { start: secret, end: text.ceil_char_boundary(secret + 1) }];
+                file.secrets =
+                    vec![Span { start: secret, end: rehearse_document::text::boundary_after(text, secret + 1) }];
                 let shown = plain(vec![file]);
                 assert!(!shown.contains("Failed to read"), "{text:?} {start}..{end}: {shown}");
             }

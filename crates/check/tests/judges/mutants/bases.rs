@@ -163,7 +163,7 @@ pub(crate) fn options(tools: &[&str], only: &[String]) -> CheckOptions {
     let allowed = tools.iter().map(|tool| (*tool).to_owned()).collect();
     let tools = ToolPermission { allowed, ..ToolPermission::default() };
     // The machine may be busy.
-    let (request_timeout, budget) = (Duration::from_mins(1), Duration::from_mins(10));
+    let (request_timeout, budget) = (Duration::from_secs(60), Duration::from_secs(10 * 60));
     let grace = Duration::from_millis(150);
     let versions = Version::ALL.to_vec();
     let (checks, varied_prompts) = (only.to_vec(), vec!["*".to_owned()]);

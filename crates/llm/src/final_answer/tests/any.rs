@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn no_dialog_panics(value in dialog_like(), cut in any::<prop::sample::Index>()) {
         let text = json!([{ "role": "assistant", "content": value, "tool_calls": [{ "function": value }] }, value]).to_string();
-        let cut = text.floor_char_boundary(cut.index(text.len() + 1));
+        let cut = rehearse_document::text::boundary_before(&text, cut.index(text.len() + 1));
         for text in [&text, &*value.to_string(), &text[..cut]] {
             if let Ok(dialog) = Dialog::parse(&Source::new("d", text)) {
                 for schema in [None, Some(&review())] {
