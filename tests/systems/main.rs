@@ -11,7 +11,7 @@ use std::{
 
 const REHEARSE: &str = env!("CARGO_BIN_EXE_rehearse");
 /// Longer than any step takes on a loaded machine.
-const TIMEOUT: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_secs(3 * 60);
 
 fn rehearse(words: &[&str]) -> Command {
     let mut command = Command::new(REHEARSE);
