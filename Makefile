@@ -1,8 +1,10 @@
 .DEFAULT_GOAL := help
-.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples packages demo book test-mcp-server
+.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples packages demo book test-mcp-server windows static
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
+# The tests of the command line need a shell of Unix.
+WINDOWS_TESTS = --locked --workspace --exclude rehearse-benches --lib --bins --test systems --test scenarios
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +53,7 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	interop/run --check
 	interop/run --loaded
 	REHEARSE_SLOW_SEEDS=1000 $(CARGO) test -p rehearse-check --test judges slow_twin
+	$(MAKE) windows static
 	interop/report/test
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
@@ -68,6 +71,13 @@ packages: ## Build the wheel and the npm packages, and test them in new folders;
 	npm/test
 	action/test
 	packaging/test
+
+windows: ## Run the tests on Windows, which Wine is; needs Debian 12 or newer, and a network for the first run
+	packaging/cross x86_64-pc-windows-gnu cargo test $(WINDOWS_TESTS) --no-fail-fast
+
+static: ## Try the static programs for Linux, on x86-64 and arm64; needs what windows needs
+	PROFILE=dist packaging/cross x86_64-unknown-linux-musl test
+	packaging/cross aarch64-unknown-linux-musl test
 
 demo: ## Draw the picture of the README from the check of a real server; needs what interop needs
 	$(CARGO) build

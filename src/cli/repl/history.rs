@@ -133,6 +133,7 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().expect("a folder"))), (0o600, 0o700));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_that_others_could_read_is_closed_to_them() {
         let folder = tempfile::tempdir().expect("a folder");
