@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io,
+    env, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -250,11 +250,10 @@ impl TargetSpec {
 
 /// The variable `PATH` of a process for which `rehearse` is this program.
 pub(super) fn path_with(rehearse: &Path) -> String {
-    let folder = rehearse.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
-    match std::env::var_os("PATH") {
-        Some(usual) => format!("{folder}:{}", usual.to_string_lossy()),
-        None => folder,
-    }
+    let usual = env::var_os("PATH").unwrap_or_default();
+    let folders = rehearse.parent().map(Path::to_owned).into_iter().chain(env::split_paths(&usual));
+    // A folder with a separator in its name cannot be in the variable.
+    env::join_paths(folders).unwrap_or(usual).to_string_lossy().into_owned()
 }
 
 fn has_port(text: &str) -> bool {
