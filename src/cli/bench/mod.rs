@@ -84,7 +84,7 @@ const CALL_EXAMPLES: &str = "\
 Examples:
   rehearse bench call --http URL                              all tools with readOnlyHint in turn
   rehearse bench call files --tool read --args '{\"path\": \"a.txt\"}' --in-flight 8
-  rehearse bench call --http URL --rate 500 --duration 1m     500 per second, even if the server is slower
+  rehearse bench call --http URL --rate 500 --duration 1m     500 per second, at fixed times
   rehearse bench call --http URL_A --http URL_B --tool echo   two servers in turns, compared
   rehearse bench call files --format json --output base.json
   rehearse bench call files --against base.json               exit code 1 if it has become slower
@@ -138,7 +138,7 @@ struct CallArgs {
     /// Requests per second to send, even if the server is slower
     #[arg(long, value_name = "N", value_parser = rate)]
     rate: Option<f64>,
-    /// Raise the rate until this condition is false, in steps of --duration (2s)
+    /// Raise the rate until this is false, in steps of --duration (2s)
     #[arg(long, value_name = "CONDITION", conflicts_with_all = ["requests", "fail_if", "against"])]
     find_max: Option<Threshold>,
     /// Send at most this many requests to each server
