@@ -258,8 +258,8 @@ pub(crate) async fn listen(
 
 #[cfg(test)]
 mod tests {
-    use rehearse_system::Signal;
-    use rehearse_system::process::exit_signal;
+    #[cfg(unix)]
+    use rehearse_system::{Signal, process::exit_signal};
 
     use super::*;
 

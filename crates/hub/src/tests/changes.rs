@@ -1,7 +1,9 @@
 //! Changes while a hub is used.
 
 use super::*;
+#[cfg(unix)]
 use rehearse_client::{CommandSpec, StderrSink, StopGrace};
+#[cfg(unix)]
 use rehearse_testing::is_running;
 
 #[tokio::test]
