@@ -46,7 +46,7 @@ impl Access {
     /// Only its owner.
     pub const OWNER: Access = Access(0o600);
     /// As the system gives it.
-    pub const USUAL: Access = Access(0o666);
+    pub const USUAL: Access = Access(0o777);
 
     /// That of a file.
     ///
@@ -56,9 +56,9 @@ impl Access {
         Ok(Access(fs::metadata(path)?.permissions().mode() & 0o777))
     }
 
-    /// What both allow. A program stays one.
+    /// What both allow.
     pub fn within(self, most: Access) -> Access {
-        Access(self.0 & (most.0 | most.0 >> 2 & 0o111))
+        Access(self.0 & most.0)
     }
 
     /// Creates a file, which must not exist; others have at most this access.
