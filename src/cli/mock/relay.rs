@@ -1,4 +1,4 @@
-//! Serves the mock of another process on stdio: it forwards stdin and stdout through a socket to
+//! Serves the mock of another process on stdio: it forwards stdin and stdout through a pipe to
 //! [`serve_relays`](rehearse_check::client::serve_relays).
 
 use std::{
@@ -24,10 +24,10 @@ use rehearse_system::{local_pipe, stdio};
 /// What is written to standard error.
 const LOG: &[u8] = b"The server is up, and all is well.\n";
 
-/// The socket of the mock, and what a process does by itself.
+/// The pipe of the mock, and what a process does by itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RelayArgs {
-    socket: PathBuf,
+    pipe: PathBuf,
     /// A folder for a file with the end of standard input and the signals, each with its time in milliseconds
     #[arg(long)]
     notes: Option<PathBuf>,
@@ -58,9 +58,9 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let notes = Notes::create(args.notes.as_deref());
     let _ = io::stderr().write_all(&LOG.repeat(args.stderr.div_ceil(LOG.len())));
     let unreachable =
-        |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.socket.display()));
+        |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.pipe.display()));
     let mut signals = Signals::install().map_err(runtime_failure)?;
-    let (reader, writer) = local_pipe::connect(&args.socket).await.map_err(unreachable)?;
+    let (reader, writer) = local_pipe::connect(&args.pipe).await.map_err(unreachable)?;
     let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));
     let up = async {

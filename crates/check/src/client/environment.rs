@@ -1,4 +1,4 @@
-//! The environment of a client that a mock is served for: variables, a configuration file, and a socket for the relays
+//! The environment of a client that a mock is served for: variables, a configuration file, and a pipe for the relays
 //! that serve the mock on stdio.
 
 use std::{
@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::ClientError;
 
-/// A temporary folder with the file and the socket, deleted on drop.
+/// A temporary folder with the file and, on Unix, the pipe, deleted on drop.
 #[derive(Debug)]
 pub struct ClientEnvironment {
     folder: TempFolder,
@@ -28,15 +28,15 @@ pub struct ClientEnvironment {
 
 impl ClientEnvironment {
     /// # Errors
-    /// The folder, the file or the socket cannot be created.
+    /// The folder, the file or the pipe cannot be created.
     pub fn create(server: &MockServer) -> Result<(ClientEnvironment, LocalListener), ClientError> {
         let parent = std::env::temp_dir();
         let failed = |what, path: &Path, source| ClientError::Create { what, path: path.to_owned(), source };
         let folder = TempFolder::create(&parent).map_err(|error| failed("a folder in", &parent, error))?;
         let environment = ClientEnvironment { folder };
         environment.write_config(server).map_err(|error| failed("the file", &environment.config(), error))?;
-        let listener = LocalListener::bind(&environment.socket());
-        let listener = listener.map_err(|error| failed("the socket", &environment.socket(), error))?;
+        let listener = LocalListener::bind(&environment.pipe());
+        let listener = listener.map_err(|error| failed("the socket", &environment.pipe(), error))?;
         Ok((environment, listener))
     }
 
@@ -56,7 +56,7 @@ impl ClientEnvironment {
         self.folder.path().join("mcp.json")
     }
 
-    fn socket(&self) -> PathBuf {
+    fn pipe(&self) -> PathBuf {
         address_in(self.folder.path())
     }
 
@@ -64,8 +64,8 @@ impl ClientEnvironment {
     pub fn variables(&self, server: &MockServer, program: Option<&Path>) -> BTreeMap<&'static str, OsString> {
         let mut variables = BTreeMap::from([("REHEARSE_CONFIG", self.config().into_os_string())]);
         variables.extend(program.map(|program| {
-            let [program, socket] = [program, &self.socket()].map(|path| quoted(&path.display().to_string()));
-            ("REHEARSE_STDIO", format!("{program} relay {socket}").into())
+            let [program, pipe] = [program, &self.pipe()].map(|path| quoted(&path.display().to_string()));
+            ("REHEARSE_STDIO", format!("{program} relay {pipe}").into())
         }));
         variables.extend(server.token().map(|token| ("REHEARSE_TOKEN", token.into())));
         for (transport, url) in server.urls() {
