@@ -150,7 +150,8 @@ fn an_invalid_response_over_http_is_reported() {
         ("accepted", "malformed: HTTP 202 without an answer to the request"),
         ("empty", "malformed: HTTP 204 without an answer to the request"),
     ] {
-        for run in over_http(tool, &[]) {
+        // The trace says what came, should it be something else.
+        for run in over_http(tool, &["--trace"]) {
             run.stderr_has(said).stdout("").code(1);
         }
     }

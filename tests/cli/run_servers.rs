@@ -107,7 +107,7 @@ fn a_command_has_its_address_for_itself() {
              matrix: {{ protocol: [2025-06-18, 2025-11-25, 2026-07-28] }}\nsteps: [{{ call: {{ tool: hello }} }}]"
         )
     };
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port").to_string();
+    let free = format!("127.0.0.1:{}", rehearse_client::free_port().expect("a port"));
     run(&scenario(&free), &["--jobs", "3"]).stdout_has("3 passed").code(0);
     let mut other = Rehearse::new().file("mock.yaml", MOCK).args(["mock", "mock.yaml", "--listen", ":0"]).start();
     let taken = other.address("http://", "/mcp");

@@ -4,10 +4,12 @@ use std::{
     collections::HashSet,
     io,
     net::{Ipv4Addr, TcpListener},
+    ops::Range,
     sync::{Arc, LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
+use rand::RngExt;
 use tokio::{
     io::BufReader,
     net::TcpStream,
@@ -27,6 +29,8 @@ use super::{
 const OTHER: Duration = Duration::from_secs(1);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Linux gives 32,768 and above to whoever asks for any port, Windows and macOS 49,152 and above.
+const PORTS: Range<u16> = 20_000..32_768;
 
 /// A running server command that listens on the network. Dropping it kills the command with all processes that it started.
 #[derive(Debug)]
@@ -187,16 +191,35 @@ fn spawn_error(error: OpenError) -> StartError {
     }
 }
 
-/// A port of 127.0.0.1 on which nothing listens. This process gets each port once.
+/// A port of 127.0.0.1 on which nothing listens. This process gets each port once; no system gives one to an outgoing
+/// connection or to a listener on port 0.
 ///
 /// # Errors
 /// No port is free.
 pub fn free_port() -> io::Result<u16> {
     static TAKEN: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
-    loop {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        if TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
-            return Ok(port);
+    let mut result = Err(io::ErrorKind::AddrInUse.into());
+    for _ in 0..PORTS.len() {
+        let port = rand::rng().random_range(PORTS);
+        if !TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            continue;
         }
+        result = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(|_| port);
+        if result.is_ok() {
+            break;
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_free_port_is_another_one_that_no_system_gives_away() {
+        let ports: HashSet<u16> = std::iter::repeat_with(|| free_port().expect("a port")).take(100).collect();
+        assert_eq!(ports.len(), 100);
+        assert!(ports.iter().all(|port| PORTS.contains(port)), "{ports:?}");
     }
 }
