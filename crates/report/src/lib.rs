@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod diff;
 mod difference;
 pub mod findings;
 mod format;
