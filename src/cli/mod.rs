@@ -36,6 +36,7 @@ mod shard;
 mod signals;
 mod style;
 mod terminal_user;
+mod trace;
 mod trace_file;
 mod usage_hint;
 
@@ -133,6 +134,7 @@ enum Command {
     Report(report::ReportArgs),
     Mcp(Box<mcp::McpArgs>),
     Record(record::RecordArgs),
+    Trace(trace::TraceArgs),
     Serve(serve::ServeArgs),
     Model(model::ModelArgs),
     #[command(visible_aliases = ["convo", "conv"])]
@@ -181,6 +183,7 @@ impl Command {
             Command::Config(args) => config::run(&args),
             Command::Mcp(args) => mcp::run(&args),
             Command::Record(args) => record::run(&args),
+            Command::Trace(args) => trace::run(&args),
             Command::Serve(args) => serve::run(&args),
             Command::Model(args) => model::run(args),
             Command::Conversation(args) => conversation::run(&args),

@@ -11,6 +11,7 @@ use anstream::{ColorChoice, adapter::strip_bytes};
 
 use super::{Failure, style::write_at_once};
 use rehearse_report::Format;
+use rehearse_system::private;
 
 /// Why a write has failed.
 static WRITE_ERROR: OnceLock<String> = OnceLock::new();
@@ -70,6 +71,17 @@ pub(super) fn check_writes() -> Result<(), Failure> {
 /// It cannot be written; the message has the path.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = File::create(path).and_then(|file| fill(file, path, bytes));
+    written.map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Writes a file that only its owner can read.
+///
+/// # Errors
+/// As [`write_file`].
+pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut options = File::options();
+    let opened = private::open(options.write(true).create(true).truncate(true), path);
+    let written = opened.and_then(|file| fill(file, path, bytes));
     written.map_err(|error| Failure::cannot(format!("cannot write {}: {error}", path.display())))
 }
 

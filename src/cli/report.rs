@@ -29,7 +29,7 @@ is missing.";
 const FORMATS: &[Format] =
     &[Format::Html, Format::Junit, Format::Sarif, Format::Markdown, Format::Json, Format::Github, Format::GithubOutput];
 
-/// Make one report from results: an HTML page, JUnit, SARIF, Markdown or annotations
+/// Make one report from results: HTML, JUnit, SARIF, Markdown or annotations
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {

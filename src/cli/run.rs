@@ -46,7 +46,7 @@ Examples:
 A cell is one transport and one protocol version, such as http/2025-11-25. All cells of a scenario \
 must give the same results, which are compared with one snapshot for each step.";
 
-/// Run scenarios: snapshot tests of a server on every transport and protocol version
+/// Run scenarios: snapshot tests of a server on all transports and versions
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {

@@ -219,6 +219,21 @@ fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::cannot(format!("cannot write {}: {error}", path.display()))
 }
 
+/// Masks the secrets of a file. Returns how many events had one.
+pub(super) fn mask(file: &mut TraceFile, secrets: &Secrets) -> usize {
+    let mut count = 0;
+    for connection in &mut file.connections {
+        let mut masked = connection.trace.new_empty();
+        for event in connection.trace.events() {
+            let hidden = hidden_event(secrets, event);
+            count += usize::from(event_line(0, &hidden) != event_line(0, event));
+            masked.push_event(hidden);
+        }
+        connection.trace = masked;
+    }
+    count
+}
+
 /// The event with masked secrets. JSON stays JSON.
 fn hidden_event(secrets: &Secrets, event: &Event) -> Event {
     let mut event = event.clone();

@@ -55,6 +55,7 @@ mod source_configs;
 mod subagents;
 mod terminal;
 mod trace_files;
+mod trace_import;
 mod traces;
 mod validate_config;
 

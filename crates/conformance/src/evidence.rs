@@ -79,7 +79,7 @@ impl<'t> Evidence<'t> {
 
     /// The version in which a client is judged that has agreed on none: the one that it asks for, else the newest with
     /// the handshake that it lacks. `None` if it has sent no message.
-    pub(crate) fn asked_version(trace: &Trace) -> Option<Version> {
+    pub fn asked_version(trace: &Trace) -> Option<Version> {
         let sent = trace.frames().filter(|frame| frame.direction == Direction::ClientToServer);
         let messages: Vec<_> = sent.map(|frame| json(&frame.bytes)).collect();
         let asked = messages.iter().find_map(|message| {

@@ -15,6 +15,7 @@ mod protocol;
 pub mod sse;
 mod trace;
 pub mod trace_file;
+pub mod trace_import;
 mod transport;
 mod version;
 

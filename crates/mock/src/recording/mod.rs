@@ -62,7 +62,11 @@ impl RecordedScript {
     pub fn new(file: &TraceFile) -> RecordedScript {
         let mut recording = Recording::default();
         for connection in &file.connections {
-            let versions = Evidence::versions(&connection.trace);
+            let mut versions = Evidence::versions(&connection.trace);
+            if versions.is_empty() {
+                // A part of a recording may lack the handshake.
+                versions.extend(Evidence::asked_version(&connection.trace));
+            }
             if versions.is_empty() {
                 recording.lost.push("a connection without a version".to_owned());
             }
