@@ -79,6 +79,9 @@ pub(super) fn is_unbounded(text: &str) -> bool {
     matches!(text, ".nan" | ".NaN" | ".NAN") || matches!(unsigned, ".inf" | ".Inf" | ".INF")
 }
 
+/// The largest number of bytes that a file may ask for.
+const MAX_BYTES: usize = 1 << 30;
+
 /// A duration of at most a day, such as `250ms`, `5s`, `1.5s` or `2m`.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
@@ -201,6 +204,31 @@ impl Node {
             Some(duration) => Ok(duration),
             None => Err(self.expected("a duration").hint("write a number with a unit: 250ms, 5s or 1m").into()),
         }
+    }
+
+    /// A number of bytes, such as `20`, `64 KB` or `5 MiB`.
+    ///
+    /// # Errors
+    /// It is not a number of bytes, or more than 1 GiB.
+    pub fn bytes(&self) -> Result<usize, Problems> {
+        let wrong =
+            || self.problem("expected a number of bytes").hint("write 20, 64KB, 5MB or 5MiB; at most 1GiB").into();
+        let text = match &self.value {
+            Value::Number(text) | Value::String(text) => text.trim(),
+            _ => return Err(wrong()),
+        };
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale = match text[digits.len()..].to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            _ => return Err(wrong()),
+        };
+        let number = digits.trim().parse::<usize>().ok().and_then(|number| number.checked_mul(scale));
+        number.filter(|number| *number <= MAX_BYTES).ok_or_else(wrong)
     }
 
     /// # Errors

@@ -3,7 +3,7 @@
 //!
 //! Tools have two forms: [`native`] definitions for providers with tool calls, and [`xml`] for models
 //! that can only write text. [`alias`] makes names that providers accept; [`validate`] reports invalid arguments in a
-//! form that helps a model to correct them.
+//! form that helps a model to correct them. [`tokens`] counts what a model reads.
 
 pub mod alias;
 mod api;
@@ -11,6 +11,7 @@ pub mod endpoint;
 pub mod final_answer;
 pub mod model;
 pub mod native;
+pub mod tokens;
 pub mod validate;
 pub mod xml;
 

@@ -13,6 +13,7 @@ use super::{
     client_requests::client_requests,
     error::StepError,
     observation::{self, StepOutcome, observe_raw, observe_result},
+    pause::longest_pause,
 };
 use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
@@ -49,6 +50,7 @@ impl CellRunner<'_> {
         let era = self.version(step).map_or(Era::Legacy, Version::era);
         for frames in self.connections.frames(step.server, &marks) {
             observe_frames(&frames, era, &mut observation);
+            observation.longest_pause = observation.longest_pause.max(longest_pause(&frames));
         }
         Ok(observation)
     }

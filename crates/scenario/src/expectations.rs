@@ -1,8 +1,10 @@
 //! The expectations of a step.
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 
-use super::{Observation, observation::StepOutcome};
+use super::{Observation, limit::Limit, observation::StepOutcome};
 use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
 
@@ -22,13 +24,16 @@ const KEYS: &[&str] = &[
     "statuses",
     "status",
     "none",
+    "size",
+    "tokens",
+    "progress",
 ];
 
 /// How many characters of a result a message shows.
 const EXCERPT: usize = 200;
 
 /// Expectations about a result.
-const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at"];
+const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at", "size", "tokens"];
 
 /// The key `expect`. All expectations must hold; errors must be expected explicitly.
 #[derive(Debug)]
@@ -53,6 +58,10 @@ pub struct Expectations {
     status: Option<Matcher>,
     /// No response is expected.
     none: bool,
+    /// The most bytes and tokens of the result.
+    limits: Vec<Limit>,
+    /// The longest time in a call without a report of progress.
+    progress: Option<Duration>,
 }
 
 /// Expected texts, such as unsolicited frames: log lines on standard output, responses without a request.
@@ -85,6 +94,8 @@ pub(super) struct ObservableFields {
     pub(super) status: bool,
     /// The statuses of a task.
     pub(super) task: bool,
+    /// The progress of a call.
+    pub(super) progress: bool,
 }
 
 impl Expectations {
@@ -106,6 +117,7 @@ impl Expectations {
         let special = [
             ("status", observable.status, "only `raw` has a `status`"),
             ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
+            ("progress", observable.progress, "only `call` and `cancel` without `task: true` have `progress`"),
         ];
         for (key, exists, message) in special {
             if let Some(entry) = fields.entry(key).filter(|_| !exists) {
@@ -121,6 +133,8 @@ impl Expectations {
             }
             Ok((entry.key.clone(), Matcher::read(&entry.node)?))
         });
+        let limits = [fields.read("size", Limit::of_size)?, fields.read("tokens", Limit::of_tokens)?];
+        let every = |node: &Node| node.fields("`progress`", &["every"])?.required("every")?.duration();
         Ok(Expectations {
             text: matcher("text")?,
             is_error: fields.read("isError", Node::bool)?,
@@ -139,6 +153,8 @@ impl Expectations {
             statuses: matcher("statuses")?,
             status: matcher("status")?,
             none: fields.read("none", Node::bool)?.unwrap_or(false),
+            limits: limits.into_iter().flatten().collect(),
+            progress: fields.read("progress", every)?,
         })
     }
 
@@ -148,6 +164,7 @@ impl Expectations {
             ("notifications", self.notifications.is_some()),
             ("asked", self.asked.is_some()),
             ("noise", self.noise.is_some()),
+            ("progress", self.progress.is_some()),
         ];
         session_key.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
     }
@@ -242,6 +259,11 @@ impl Expectations {
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);
         }
+        if let (Some(every), Some(pause)) = (expect.and_then(|it| it.progress), observation.longest_pause)
+            && pause > every
+        {
+            found.push(format!("progress: expected a report at least every {every:?}, found {pause:?} without one"));
+        }
         found
     }
 
@@ -278,6 +300,7 @@ impl Expectations {
         for (pointer, matcher) in &self.at {
             mismatches(pointer, matcher, result.pointer(pointer), found);
         }
+        found.extend(self.limits.iter().filter_map(|limit| limit.mismatch(result)));
     }
 }
 
@@ -325,8 +348,9 @@ mod tests {
 
     fn check(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
-        let expect = (!expect.is_empty())
-            .then(|| Expectations::read(&node, ObservableFields { status: true, task: true }).expect(expect));
+        let expect = (!expect.is_empty()).then(|| {
+            Expectations::read(&node, ObservableFields { status: true, task: true, progress: true }).expect(expect)
+        });
         Expectations::check(expect.as_ref(), observation)
     }
 
@@ -358,6 +382,36 @@ mod tests {
             check("{ notifications: { length: 1 } }", &observation),
             ["notifications: expected length 1, found length 0"]
         );
+    }
+
+    #[test]
+    fn a_list_or_result_that_is_too_large_is_named_with_its_largest_items() {
+        let tool = |name: &str, length| json!({ "name": name, "description": "a ".repeat(length) });
+        let tools = [tool("a", 10), tool("b", 40), tool("c", 20), tool("d", 30)];
+        let list = Observation::result(json!({ "tools": tools, "pages": 1 }));
+        // The list without `pages`.
+        let bytes = Json::from(tools.to_vec()).to_string().len();
+        assert_eq!(check(&format!("{{ size: {{ max: {bytes} }}, tokens: {{ max: 1000 }} }}"), &list), [""; 0]);
+        let found = check(&format!("{{ size: {{ max: {} }} }}", bytes - 1), &list);
+        let expected = format!(
+            "size: expected at most {} bytes, found {bytes} bytes; the largest: `b` 109, `d` 89, `c` 69",
+            bytes - 1
+        );
+        assert_eq!(found, [expected]);
+        let found = check("{ tokens: { max: 10 } }", &list);
+        assert_eq!(found, ["tokens: expected at most 10 of o200k, found 134; the largest: `b` 48, `d` 38, `c` 28"]);
+        let result = Observation::result(json!({ "content": [{ "type": "text", "text": "hello hello" }] }));
+        let found = check("{ size: { max: 1KiB }, tokens: { max: 5, encoding: cl100k } }", &result);
+        assert_eq!(found, ["tokens: expected at most 5 of cl100k, found 13"]);
+    }
+
+    #[test]
+    fn a_pause_without_progress_is_a_difference() {
+        let mut call = Observation::result(json!({}));
+        call.longest_pause = Some(Duration::from_millis(20_500));
+        assert_eq!(check("{ progress: { every: 21s } }", &call), [""; 0]);
+        let found = check("{ progress: { every: 20s } }", &call);
+        assert_eq!(found, ["progress: expected a report at least every 20s, found 20.5s without one"]);
     }
 
     #[test]
@@ -396,6 +450,10 @@ mod tests {
             ("{ noise: 5 }", "`noise` must be true or a matcher for an array of strings"),
             ("{ status: 200 }", "only `raw` has a `status`"),
             ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
+            ("{ failure: timeout, size: { max: 1 } }", "`size` and `failure` exclude each other"),
+            ("{ size: { max: 20kg } }", "expected a number of bytes"),
+            ("{ tokens: { max: 1, encoding: x } }", "unknown encoding `x` (use o200k or cl100k)"),
+            ("{ progress: { every: 1s } }", "only `call` and `cancel` without `task: true` have `progress`"),
             ("{ at: { content/0: 1 } }", "the keys of `at` must be JSON pointers"),
         ] {
             let source = Source::new("e", text);

@@ -1,6 +1,6 @@
 //! Observations: the result of a step in a form that is equal on all transports and in both eras.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
@@ -26,6 +26,8 @@ pub struct Observation {
     pub schema_errors: Vec<String>,
     /// The HTTP status of a raw step, on transports that have one.
     pub status: Option<u16>,
+    /// The longest time in a call without a report of progress.
+    pub longest_pause: Option<Duration>,
 }
 
 /// The outcome of a step.
@@ -49,7 +51,8 @@ pub enum StepOutcome {
 impl Observation {
     pub(super) fn new(outcome: StepOutcome) -> Self {
         let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
-        Observation { outcome, notifications, client_requests, statuses, schema_errors: Vec::new(), status: None }
+        let (schema_errors, status, longest_pause) = (Vec::new(), None, None);
+        Observation { outcome, notifications, client_requests, statuses, schema_errors, status, longest_pause }
     }
 
     /// A step with a result.

@@ -35,7 +35,7 @@ impl Close {
                 .hint("1000 to 1003, 1007 to 1014 and 3000 to 4999 can be sent")
                 .into()),
         };
-        Ok(Close { after: options.read("after", options::bytes)?, code: options.read("code", code)?.unwrap_or(NORMAL) })
+        Ok(Close { after: options.read("after", Node::bytes)?, code: options.read("code", code)?.unwrap_or(NORMAL) })
     }
 
     pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {

@@ -30,7 +30,7 @@ impl Exit {
             return Ok(Exit { code: code(node)?, after: None });
         }
         let options = options::read(&INFO, node)?;
-        Ok(Exit { code: options.read("code", code)?.unwrap_or(1), after: options.read("after", options::bytes)? })
+        Ok(Exit { code: options.read("code", code)?.unwrap_or(1), after: options.read("after", Node::bytes)? })
     }
 
     pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {

@@ -46,7 +46,7 @@ impl Garbage {
         match options::read(&INFO, node)?.at_most_one(&["random", "invalid_utf8", "text"])? {
             None => Ok(Garbage::Random(None)),
             Some(Entry { key, node, .. }) if key == "text" => Ok(Garbage::Text(node.str()?.into())),
-            Some(Entry { key, node, .. }) if key == "random" => Ok(Garbage::Random(Some(options::bytes(node)?))),
+            Some(Entry { key, node, .. }) if key == "random" => Ok(Garbage::Random(Some(node.bytes()?))),
             Some(Entry { node, .. }) => match node.bool()? {
                 true => Ok(Garbage::InvalidUtf8),
                 false => Err(node.problem("`invalid_utf8` must be true or absent").into()),

@@ -19,7 +19,7 @@ pub struct Hang {
 
 impl Hang {
     fn read(node: &Node) -> Result<Hang, Problems> {
-        Ok(Hang { after: options::read(&INFO, node)?.read("after", options::bytes)? })
+        Ok(Hang { after: options::read(&INFO, node)?.read("after", Node::bytes)? })
     }
 
     pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {

@@ -19,7 +19,7 @@ pub struct Reset {
 
 impl Reset {
     fn read(node: &Node) -> Result<Reset, Problems> {
-        Ok(Reset { after: options::read(&INFO, node)?.read("after", options::bytes)? })
+        Ok(Reset { after: options::read(&INFO, node)?.read("after", Node::bytes)? })
     }
 
     pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {

@@ -111,7 +111,7 @@ fn sizes_are_read_in_decimal_and_binary_units() {
     for (text, size) in
         [("20", 20), ("'20 b'", 20), ("2kb", 2000), ("1MB", 1_000_000), ("1 KiB", 1024), ("1GiB", 1 << 30)]
     {
-        let read = parse_yaml(&Source::new("f", text)).and_then(|node| options::bytes(&node));
+        let read = parse_yaml(&Source::new("f", text)).and_then(|node| node.bytes());
         assert_eq!(read, Ok(size), "{text}");
     }
 }

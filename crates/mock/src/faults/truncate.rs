@@ -19,7 +19,7 @@ pub struct Truncate {
 
 impl Truncate {
     fn read(node: &Node) -> Result<Truncate, Problems> {
-        Ok(Truncate { after: options::bytes(options::read(&INFO, node)?.required("after")?)? })
+        Ok(Truncate { after: options::read(&INFO, node)?.required("after")?.bytes()? })
     }
 
     pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
