@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     args::CommonArgs,
     connection::PolicyArgs,
+    cost::{self, Cost},
     error::{CommandError, FailureReport},
     print::{indented, print, print_json, text_of},
     prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
@@ -23,6 +24,7 @@ use crate::cli::{
 use rehearse_client as client;
 use rehearse_client_configs::server::{At, ToolFilter};
 use rehearse_hub::{Effect, HubError, RegisteredTool, Registry};
+use rehearse_llm::tokens::Encoding;
 
 /// The maximum width of the column of names.
 const NAME_WIDTH: usize = 24;
@@ -33,6 +35,7 @@ Examples:
   rehearse mcp list-tools files --long                 with whole descriptions and schemas
   rehearse mcp list-tools files --show-all             including filtered tools
   rehearse mcp list-tools --format json -- npx -y mcp-files
+  rehearse mcp list-tools --cost                       what each tool costs a model
   rehearse mcp list-tools --for anthropic              as `tools` of a model request
   rehearse mcp ls-tools --naming mcp_server_tool --duplicates qualify";
 
@@ -54,6 +57,9 @@ pub(super) struct ListToolsArgs {
     /// Group the tools by what they may do: only read, add, or delete and overwrite
     #[arg(long, hide_short_help = true, conflicts_with_all = ["long", "format", "json", "tool_format"])]
     by_effect: bool,
+    /// Show what each tool costs a model, in bytes and tokens
+    #[arg(long, conflicts_with_all = ["long", "by_effect", "tool_format"])]
+    cost: bool,
     /// Print the tool definitions for a model API (anthropic, openai, openai-responses or xml) or as a mock script (script)
     #[arg(long = "for", value_name = "API", value_enum, hide_possible_values = true, conflicts_with_all = ["show_all", "show_filtered", "long", "format", "json"])]
     tool_format: Option<ToolFormat>,
@@ -95,8 +101,9 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
     let servers = args.common.servers(Select::from_name(args.server.as_deref()))?;
     let is_json = args.common.format() == Format::Json;
     if servers.is_empty() && is_json {
-        print_json(&Report { servers: Vec::new(), unreachable: Vec::new() })?;
+        print_json(&Report { cost: None, servers: Vec::new(), unreachable: Vec::new() })?;
     }
+    let encoding = args.cost.then(cost::encoding).transpose()?;
     let which = match (args.show_all, args.show_filtered) {
         (true, _) => ToolSelection::All,
         (false, true) => ToolSelection::Filtered,
@@ -129,12 +136,17 @@ pub(super) fn run(args: &ListToolsArgs) -> Result<Exit, Failure> {
             if let Some(format) = args.tool_format {
                 format.print(&found.registry, &tool_format::options(args.max_calls))?;
             } else if is_json {
-                let servers: Vec<_> = lists.iter().map(|list| list.report(hub_session, which)).collect();
+                let servers: Vec<_> = lists.iter().map(|list| list.report(hub_session, which, encoding)).collect();
                 let unreachable = found
                     .unreachable
                     .iter()
                     .map(|(server, error)| Unreachable { server, error: hub_session.hidden(&error.to_string()) });
-                print_json(&Report { servers, unreachable: unreachable.collect() })?;
+                let cost = encoding.map(|encoding| cost::total(servers.iter().filter_map(|it| it.cost), encoding));
+                print_json(&Report { cost, servers, unreachable: unreachable.collect() })?;
+            } else if let Some(encoding) = encoding {
+                let tools = lists.iter().flat_map(|list| list.shown(which));
+                let tools = tools.filter_map(|tool| tool.registered.as_deref());
+                print(&cost::table(tools.map(|tool| (tool, cost::of(tool, encoding))).collect(), encoding))?;
             } else {
                 // The error replaces an empty list.
                 let known = lists.iter().filter(|list| list.failure.is_none() || list.total > 0);
@@ -196,6 +208,8 @@ struct Counts {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     servers: Vec<ServerReport<'a>>,
     unreachable: Vec<Unreachable<'a>>,
 }
@@ -215,6 +229,8 @@ struct ServerReport<'a> {
     available: usize,
     filtered_out: usize,
     unusable: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     tools: Vec<ToolReport<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<FailureReport>,
@@ -234,6 +250,9 @@ struct ToolReport<'a> {
     always_allow: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<&'static str>,
+    /// What it costs a model, if it can be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Cost>,
     definition: &'a RawValue,
 }
 
@@ -264,8 +283,9 @@ impl<'a> Tools<'a> {
         Counts { total: self.total, available, filtered_out, unusable: self.total - filtered_out - available }
     }
 
-    fn report(&self, hub_session: &HubSession, which: ToolSelection) -> ServerReport<'_> {
+    fn report(&self, hub_session: &HubSession, which: ToolSelection, encoding: Option<Encoding>) -> ServerReport<'_> {
         let Counts { total, available, filtered_out, unusable } = self.counts();
+        let tools: Vec<_> = self.shown(which).map(|tool| tool.report(self.server, encoding)).collect();
         ServerReport {
             server: self.server.name(),
             filter_mode: mode(&self.server.written.tools),
@@ -273,7 +293,8 @@ impl<'a> Tools<'a> {
             available,
             filtered_out,
             unusable,
-            tools: self.shown(which).map(|tool| tool.report(self.server)).collect(),
+            cost: encoding.map(|encoding| cost::total(tools.iter().filter_map(|tool| tool.cost), encoding)),
+            tools,
             failure: self.failure.as_ref().map(|failure| hub_session.failure_json(failure)),
         }
     }
@@ -386,7 +407,7 @@ impl Tool {
         self.registered.as_ref().map_or(Effect::Unknown, |tool| tool.annotations.effect())
     }
 
-    fn report(&self, server: &Server) -> ToolReport<'_> {
+    fn report(&self, server: &Server, encoding: Option<Encoding>) -> ToolReport<'_> {
         let approval = &server.written.approval;
         let is_trusted = approval.trust.as_ref().is_some_and(|trust| trust.value);
         ToolReport {
@@ -396,6 +417,7 @@ impl Tool {
             r#type: "mcp",
             always_allow: is_trusted || approval.always_allow.iter().any(|tool| tool.value == self.name),
             effect: Some(self.effect().as_str()).filter(|_| self.registered.is_some()),
+            cost: encoding.and_then(|encoding| Some(cost::of(self.registered.as_deref()?, encoding))),
             definition: &self.definition,
         }
     }

@@ -14,6 +14,7 @@ pub(crate) mod command_line_server;
 mod complete;
 pub(crate) mod connection;
 pub(crate) mod content;
+mod cost;
 pub(crate) mod error;
 pub(crate) mod get_prompt;
 pub(crate) mod info;
