@@ -67,7 +67,7 @@ pub async fn read_all(inputs: &[String], sources: &InputSources) -> Result<Vec<B
         if total > MAX_TOTAL {
             return Err(InputError::TooLargeTogether);
         }
-        let name = input.rsplit('/').find(|part| !part.is_empty()).unwrap_or(input);
+        let name = input.rsplit(std::path::is_separator).find(|part| !part.is_empty()).unwrap_or(input);
         blocks.push(block(input, name, bytes)?);
     }
     Ok(blocks)
@@ -109,10 +109,11 @@ async fn read_file(input: &str, sources: InputSources) -> Result<Vec<u8>, InputE
             io::ErrorKind::NotFound => InputError::Missing(path.clone()),
             _ => InputError::Unreadable(path.clone(), error),
         };
-        let file = std::fs::File::open(resolved).map_err(unreadable)?;
-        if file.metadata().map_err(unreadable)?.is_dir() {
+        // Windows does not open a folder.
+        if std::fs::metadata(&resolved).map_err(unreadable)?.is_dir() {
             return Err(unreadable(io::ErrorKind::IsADirectory.into()));
         }
+        let file = std::fs::File::open(resolved).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(MAX_SIZE as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() > MAX_SIZE { Err(InputError::TooLarge(path)) } else { Ok(bytes) }

@@ -78,7 +78,7 @@ mod tests {
         let env = BTreeMap::from([("LEVEL".to_owned(), "high".to_owned())]);
         let values = PromptValues { name: "reviewer".into(), description: "Reviews.".into(), env };
         let root = folder.path().display().to_string();
-        load(&path, &values).map_err(|error| error.to_string().replace(&root, ""))
+        load(&path, &values).map_err(|error| error.to_string().replace(&root, "").replace('\\', "/"))
     }
 
     #[test]

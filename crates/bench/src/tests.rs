@@ -134,7 +134,10 @@ async fn answers_that_are_none_have_no_latency() {
         let options = BenchOptions { timeout: Duration::from_millis(100), ..options(10) };
         let measure = of_tool(&start(script).await, &options).await;
         assert_eq!(measure.latency.count(), 0, "{script}");
-        assert_eq!(measure.errors.get(error), Some(&10), "{script}: {:?}", measure.errors);
+        // Wine closes a connection that is to be reset.
+        let found =
+            measure.errors.get(error).or(measure.errors.get("the connection was closed").filter(|_| cfg!(windows)));
+        assert_eq!(found, Some(&10), "{script}: {:?}", measure.errors);
         assert!((measure.error_share() - 1.0).abs() < 1e-9);
     }
 }

@@ -73,7 +73,8 @@ impl System {
         self == System::Windows
     }
 
-    pub(crate) fn is_absolute(self, path: &str) -> bool {
+    /// Whether a path begins at a root.
+    pub fn is_absolute(self, path: &str) -> bool {
         if self.is_windows() { is_of_windows(path) } else { path.starts_with('/') }
     }
 
@@ -83,15 +84,17 @@ impl System {
 
     /// A path below a folder, unless the path has a root. On Windows it may be written with `/`.
     pub(crate) fn join(self, folder: &Path, path: impl AsRef<Path>) -> PathBuf {
-        if !self.is_windows() {
-            return folder.join(path);
-        }
-        let path = path.as_ref().to_string_lossy().replace('/', self.separator());
-        if has_root(&path) {
+        let path = match self.is_windows() {
+            true => path.as_ref().to_string_lossy().replace('/', self.separator()).into(),
+            false => path.as_ref().as_os_str().to_owned(),
+        };
+        let has_root = if self.is_windows() { has_root } else { |path: &str| path.starts_with('/') };
+        if has_root(&path.to_string_lossy()) {
             return path.into();
         }
         let mut joined = folder.as_os_str().to_owned();
-        if !joined.to_string_lossy().ends_with(['/', '\\']) {
+        let separators: &[char] = if self.is_windows() { &['/', '\\'] } else { &['/'] };
+        if !joined.is_empty() && !joined.to_string_lossy().ends_with(separators) {
             joined.push(self.separator());
         }
         joined.push(path);

@@ -186,7 +186,7 @@ mod tests {
             let source = Source::new("s.yaml", format!("servers: {{ s: {{ {server} }} }}\n{steps}"));
             let parsed = Scenario::parse(&source, &folder.path().join("s.yaml"), crate::tests::BUILTINS);
             let error = parsed.map(|_| ()).expect_err(server).to_string();
-            let error = error.replace(&folder.path().display().to_string(), "DIR");
+            let error = error.replace(&folder.path().display().to_string(), "DIR").replace("DIR\\", "DIR/");
             assert!(error.starts_with(message), "{error}");
         }
     }

@@ -89,7 +89,9 @@ mod tests {
         let text = format!("steps:\n- {{ {step} }}");
         let parsed =
             Scenario::parse(&Source::new("s.yaml", text), &folder.path().join("s.yaml"), crate::tests::BUILTINS);
-        parsed.map_err(|error| error.to_string().replace(&folder.path().display().to_string(), "DIR"))
+        parsed.map_err(|error| {
+            error.to_string().replace(&folder.path().display().to_string(), "DIR").replace("DIR\\", "DIR/")
+        })
     }
 
     #[test]

@@ -133,7 +133,7 @@ mod tests {
             ("/p/.amazonq/cli-agents/a.json", "/p"),
             ("/p/a.code-workspace", "/p"),
         ] {
-            assert_eq!(project(Path::new(path)), Path::new(folder), "{path}");
+            assert_eq!(project(Path::new(path)), std::path::absolute(folder).expect("a path"), "{path}");
         }
     }
 }

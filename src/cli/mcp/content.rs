@@ -336,7 +336,8 @@ mod tests {
         let mut saver = Saver::new(Some(folder.path()), "x");
         for name in ["a.png", "a-2.png", "a-3.png"] {
             let message = saver.save(b"1", "x://a.png", "image/png").expect("writes");
-            assert!(message.contains(&format!("/{name}]")), "{message}");
+            let path = folder.path().join(name);
+            assert!(message.contains(&format!("saved as {}]", path.display())), "{message}");
         }
     }
 }

@@ -15,7 +15,7 @@ const MOST: usize = 1000;
 
 /// The path of the file (XDG Base Directory Specification), on Windows below `%LOCALAPPDATA%`; `None` without a home.
 pub(super) fn path_of_history(machine: &Machine) -> Option<PathBuf> {
-    let variable = |name: &str| machine.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let variable = |name| machine.variable(name).filter(|path| machine.system.is_absolute(path)).map(PathBuf::from);
     let usual = || match machine.system.is_windows() {
         true => variable("LOCALAPPDATA"),
         false => Some(variable("HOME")?.join(".local").join("state")),
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(of(&[("XDG_STATE_HOME", "/s"), ("HOME", "/h")]), Some("/s/rehearse/history".into()));
         assert_eq!(of(&[("XDG_STATE_HOME", "s"), ("HOME", "/h")]), Some("/h/.local/state/rehearse/history".into()));
         assert_eq!((of(&[]), of(&[("HOME", "h")]), of(&[("LOCALAPPDATA", "/l")])), (None, None, None));
-        let windows = [("LocalAppData", "/l"), ("USERPROFILE", "/u"), ("HOME", "/h")];
-        assert_eq!(on(System::Windows, &windows), Some("/l/rehearse/history".into()));
+        let windows = [("LocalAppData", "C:/l"), ("USERPROFILE", "C:/u"), ("HOME", "C:/h")];
+        assert_eq!(on(System::Windows, &windows), Some("C:/l/rehearse/history".into()));
     }
 }

@@ -70,6 +70,12 @@ impl TestMachine {
     fn load(&self) -> Effective {
         self.sources.load(&self.machine).expect("everything is there")
     }
+
+    /// Names as on Unix, where `~` is the home folder.
+    fn shown(&self, text: &str) -> String {
+        let home = self.machine.home().expect("a home").display().to_string();
+        text.replace(&home, "~").replace('\\', "/")
+    }
 }
 
 /// `name: command`
@@ -132,9 +138,10 @@ fn default_files_are_read_only_if_nothing_is_named() {
 
 #[test]
 fn without_any_source_there_are_no_servers_and_every_place_was_looked_at() {
-    let effective = TestMachine::new().load();
+    let test = TestMachine::new();
+    let effective = test.load();
     assert!(effective.servers.is_empty() && effective.files.is_empty());
-    let missing: Vec<_> = effective.missing.iter().map(|missing| missing.name.replace('\\', "/")).collect();
+    let missing: Vec<_> = effective.missing.iter().map(|missing| test.shown(&missing.name)).collect();
     for name in [".mcp.json", ".cursor/mcp.json", "cpe.yaml", "~/.code_agent/config.json", "~/.claude.json"] {
         assert!(missing.iter().any(|it| it == name), "{name} in {missing:?}");
     }
@@ -204,11 +211,13 @@ fn the_higher_server_counts_whole_and_fields_are_never_mixed() {
 #[test]
 fn a_server_that_cannot_be_understood_keeps_its_name_from_lower_ones() {
     let broken = json!({ "mcpServers": { "s": { "args": [] }, "t": { "command": "fine" } } });
-    let effective = TestMachine::new().with_server("user", "s").file("project/.mcp.json", broken).load();
+    let test = TestMachine::new().with_server("user", "s").file("project/.mcp.json", broken);
+    let effective = test.load();
     assert_eq!(kept_names(&effective), ["t: fine"]);
     let unread: Vec<_> = effective.unread.iter().map(|it| (it.name.as_str(), it.code.name)).collect();
     assert_eq!(unread, [("s", "E-MISSING")]);
-    assert_eq!(lost(&effective), ["s: ~/.cursor/mcp.json:1:16, .mcp.json:1:16"]);
+    let lost_names: Vec<_> = lost(&effective).iter().map(|name| test.shown(name)).collect();
+    assert_eq!(lost_names, ["s: ~/.cursor/mcp.json:1:16, .mcp.json:1:16"]);
     let effective =
         TestMachine::new().with_server("variable", "s").file("project/p.json", r#"{"mcpServers": {"s": 7}}"#);
     let sources = Sources { config: Some("p.json".into()), ..Sources::default() };

@@ -24,7 +24,12 @@ async fn a_client_sees_of_each_fault_what_the_table_says() {
         let actual = if line.starts_with("  ") { format!("  {transport:7} |{actual}") } else { actual };
         seen.push_str(&format!("{}\n", actual.trim_end()));
     }
-    let different = seen.lines().zip(SEEN.lines()).filter(|(seen, table)| seen != table);
+    // Wine closes a connection that is to be reset.
+    let shown = |line: &str| match cfg!(windows) {
+        true => line.split('~').next().unwrap_or_default().trim_end().to_owned(),
+        false => line.to_owned(),
+    };
+    let different = seen.lines().zip(SEEN.lines()).filter(|(seen, table)| shown(seen) != shown(table));
     assert_eq!(different.collect::<Vec<_>>(), []);
     let missing: Vec<_> = ALL.iter().map(|it| it.name).filter(|name| !SEEN.contains(name)).collect();
     assert_eq!(missing, [""; 0]);
