@@ -1,3 +1,16 @@
 //! The surface of a server, which is all that it shows to its clients, and what has changed between two of them. No IO.
 
+mod baseline;
+mod calls;
+mod compare;
+mod recording;
 pub mod schema;
+mod semver;
+mod surface;
+
+pub use baseline::Baseline;
+pub use calls::refused_calls;
+pub use compare::compare;
+pub use recording::{RecordedCall, read_calls, read_surface};
+pub use semver::advice;
+pub use surface::{FORMAT, List, Surface, VERSION, read_snapshot};

@@ -1,0 +1,256 @@
+//! The surface of a server: its lists, capabilities, instructions and versions.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Value as Json};
+
+use rehearse_document::{Node, Problem, Problems, Source, Span, json};
+
+/// The name of the format of a surface file.
+pub const FORMAT: &str = "rehearse-surface";
+/// The version of the format. A reader refuses others.
+pub const VERSION: u32 = 1;
+
+/// All that a server shows to its clients. What is `None` is not known, and is not compared.
+///
+/// ```
+/// use rehearse_diff::Surface;
+/// use rehearse_document::Source;
+///
+/// let source = Source::new("list.json", r#"{ "tools": [{ "name": "b" }, { "name": "a" }] }"#);
+/// let (surface, _) = Surface::read(&source).map_err(|problems| problems.in_source(&source))?;
+/// assert_eq!(surface.tools.expect("tools")[0]["name"], "a");
+/// assert_eq!(surface.prompts, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surface {
+    /// The versions of the protocol that it speaks, oldest first.
+    pub protocol_versions: Option<Vec<String>>,
+    /// Its `serverInfo`.
+    pub server: Option<Json>,
+    /// Its capabilities.
+    pub capabilities: Option<Json>,
+    /// Its instructions; empty if it has none.
+    pub instructions: Option<String>,
+    /// Its tools, by name.
+    pub tools: Option<Vec<Json>>,
+    /// Its prompts, by name.
+    pub prompts: Option<Vec<Json>>,
+    /// Its resources, by URI.
+    pub resources: Option<Vec<Json>>,
+    /// Its resource templates, by URI template.
+    pub resource_templates: Option<Vec<Json>>,
+}
+
+/// A list of a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    Tools,
+    Prompts,
+    Resources,
+    ResourceTemplates,
+}
+
+impl List {
+    /// All lists, in the order of a surface file.
+    pub const ALL: [List; 4] = [List::Tools, List::Prompts, List::Resources, List::ResourceTemplates];
+
+    /// The member of a list result, and of a surface file.
+    pub const fn member(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Prompts => "prompts",
+            List::Resources => "resources",
+            List::ResourceTemplates => "resourceTemplates",
+        }
+    }
+
+    /// The request for it.
+    pub const fn method(self) -> &'static str {
+        match self {
+            List::Tools => "tools/list",
+            List::Prompts => "prompts/list",
+            List::Resources => "resources/list",
+            List::ResourceTemplates => "resources/templates/list",
+        }
+    }
+
+    /// The capability of a server that has it.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            List::Tools => "tools",
+            List::Prompts => "prompts",
+            List::Resources | List::ResourceTemplates => "resources",
+        }
+    }
+
+    /// The member that identifies an item.
+    pub const fn key(self) -> &'static str {
+        match self {
+            List::Tools | List::Prompts => "name",
+            List::Resources => "uri",
+            List::ResourceTemplates => "uriTemplate",
+        }
+    }
+
+    /// What an item is.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            List::Tools => "tool",
+            List::Prompts => "prompt",
+            List::Resources => "resource",
+            List::ResourceTemplates => "template",
+        }
+    }
+}
+
+impl Surface {
+    /// Reads a surface file, or the JSON of a list result: an object with `tools`, `prompts`, `resources` or
+    /// `resourceTemplates`. Also returns the tree, in which a JSON pointer has its position.
+    ///
+    /// # Errors
+    /// It is not JSON, or neither of both, or a surface file of another version.
+    pub fn read(source: &Source) -> Result<(Surface, Node), Problems> {
+        let node = json::parse(source)?.root;
+        Ok((Surface::of(&node)?, node))
+    }
+
+    fn of(node: &Node) -> Result<Surface, Problems> {
+        let json = node.to_json();
+        let is_list = List::ALL.iter().any(|list| json.get(list.member()).is_some_and(Json::is_array));
+        match node.get("format") {
+            Some(format) if format.as_str() == Some(FORMAT) => {
+                let version = node.get("version").unwrap_or(node);
+                if version.integer::<u32>()? != VERSION {
+                    let problem = version.problem(format!("this program reads version {VERSION} of surface files"));
+                    return Err(problem.hint("use a newer rehearse").into());
+                }
+            }
+            None if is_list => {}
+            _ => {
+                let problem = node.problem("not a surface file, and not the result of a list");
+                return Err(problem.hint("`rehearse surface` writes a surface file").into());
+            }
+        }
+        Ok(Surface::from_json(&json))
+    }
+
+    /// The surface in a value. What has another shape than it should is not known.
+    pub fn from_json(json: &Json) -> Surface {
+        let versions = json.get("protocolVersions").and_then(Json::as_array);
+        let versions = versions.map(|all| all.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect());
+        let mut surface = Surface {
+            protocol_versions: versions,
+            server: json.get("server").cloned(),
+            capabilities: json.get("capabilities").cloned(),
+            instructions: json.get("instructions").and_then(Json::as_str).map(ToOwned::to_owned),
+            ..Surface::default()
+        };
+        for list in List::ALL {
+            *surface.list_mut(list) = json.get(list.member()).and_then(Json::as_array).cloned();
+        }
+        surface.sort();
+        surface
+    }
+
+    /// A list; `None` if it is not known.
+    pub fn list(&self, list: List) -> Option<&[Json]> {
+        match list {
+            List::Tools => &self.tools,
+            List::Prompts => &self.prompts,
+            List::Resources => &self.resources,
+            List::ResourceTemplates => &self.resource_templates,
+        }
+        .as_deref()
+    }
+
+    pub(crate) fn list_mut(&mut self, list: List) -> &mut Option<Vec<Json>> {
+        match list {
+            List::Tools => &mut self.tools,
+            List::Prompts => &mut self.prompts,
+            List::Resources => &mut self.resources,
+            List::ResourceTemplates => &mut self.resource_templates,
+        }
+    }
+
+    /// The item of a list with this name or URI.
+    pub fn item(&self, list: List, name: &str) -> Option<&Json> {
+        self.list(list)?.iter().find(|item| item[list.key()] == name)
+    }
+
+    /// Brings the lists and the versions into their order.
+    pub fn sort(&mut self) {
+        self.protocol_versions.iter_mut().for_each(|versions| versions.sort());
+        for list in List::ALL {
+            let name = |item: &Json| item[list.key()].as_str().unwrap_or_default().to_owned();
+            let order = |one: &Json, other: &Json| match name(one).cmp(&name(other)) {
+                Ordering::Equal => one.to_string().cmp(&other.to_string()),
+                order => order,
+            };
+            self.list_mut(list).iter_mut().for_each(|items| items.sort_by(order));
+        }
+    }
+
+    /// The name and the version that the server gives itself.
+    pub fn server_name(&self) -> Option<String> {
+        let server = self.server.as_ref()?;
+        let name = server["name"].as_str()?;
+        Some(server["version"].as_str().map_or_else(|| name.to_owned(), |version| format!("{name} {version}")))
+    }
+
+    /// The surface as a value: lists sorted, the keys of objects in the order of the alphabet.
+    pub fn to_json(&self) -> Json {
+        let mut json = Map::new();
+        json.insert("format".into(), FORMAT.into());
+        json.insert("version".into(), VERSION.into());
+        json.insert("server".into(), self.server.clone().unwrap_or_default());
+        json.insert("protocolVersions".into(), Json::from(self.protocol_versions.clone()));
+        json.insert("capabilities".into(), self.capabilities.clone().unwrap_or_default());
+        json.insert("instructions".into(), Json::from(self.instructions.clone()));
+        for list in List::ALL {
+            json.insert(list.member().into(), Json::from(self.list(list).map(<[Json]>::to_vec)));
+        }
+        json.retain(|_, value| !value.is_null());
+        sorted(&Json::Object(json))
+    }
+
+    /// The text of a surface file, with a final newline: the same for the same surface.
+    pub fn to_text(&self) -> String {
+        // The marks of the format come first.
+        let Json::Object(mut json) = self.to_json() else { return String::new() };
+        json.retain(|key, _| key != "format" && key != "version");
+        let rest = format!("{:#}", Json::Object(json));
+        let rest = rest.strip_prefix('{').unwrap_or(&rest);
+        format!("{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION},{rest}\n")
+    }
+}
+
+/// The value with the keys of its objects in the order of the alphabet.
+fn sorted(value: &Json) -> Json {
+    match value {
+        Json::Object(members) => {
+            let mut keys: Vec<_> = members.keys().collect();
+            keys.sort();
+            keys.into_iter().map(|key| (key.clone(), sorted(&members[key]))).collect::<Map<_, _>>().into()
+        }
+        Json::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The text of a snapshot of the step `discover`, whose first lines are YAML between two `---`.
+///
+/// # Errors
+/// The text is no snapshot, or one of another step.
+pub fn read_snapshot(source: &Source) -> Result<Surface, Problems> {
+    let problem = |what: &'static str| Problems::from(Problem::new(Span::default(), what));
+    let text = source.text.replace("\r\n", "\n");
+    let body = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
+    let (_, body) = body.ok_or_else(|| problem("not a snapshot: the header between two `---` lines is missing"))?;
+    let json = body.find('{').map(|start| &body[start..]).unwrap_or_default();
+    match serde_json::from_str::<Json>(json) {
+        Ok(json) => Ok(Surface::from_json(&json)),
+        Err(_) => Err(problem("not a snapshot of the step `discover`")),
+    }
+}
