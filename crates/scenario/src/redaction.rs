@@ -21,7 +21,7 @@ pub struct Redaction {
 pub enum RedactionRule {
     /// The value at a JSON pointer.
     At {
-        /// The parts of the pointer; `*` matches every index and key.
+        /// The parts of the pointer; `*` matches every index and key, and `**` any number of parts.
         pointer: Vec<String>,
         /// The replacement.
         with: String,
@@ -82,6 +82,9 @@ impl Redaction {
         let Some(path) = text.strip_prefix('/') else {
             return Err(entry.node.problem("`at` must be a JSON pointer").hint("for example /content/0/text").into());
         };
+        if path.rsplit('/').next() == Some("**") {
+            return Err(entry.node.problem("`**` needs a part after it").hint("for example /**/id").into());
+        }
         let unescape = |key: &str| key.replace("~1", "/").replace("~0", "~");
         Ok(Redaction { rule: RedactionRule::At { pointer: path.split('/').map(unescape).collect(), with }, line })
     }
@@ -141,6 +144,17 @@ fn replace_at(value: &mut Json, pointer: &[String], with: &str) -> bool {
         return true;
     };
     let mut replaced = false;
+    if key == "**" {
+        replaced |= replace_at(value, rest, with);
+        match value {
+            Json::Array(items) => items.iter_mut().for_each(|item| replaced |= replace_at(item, pointer, with)),
+            Json::Object(members) => {
+                members.values_mut().for_each(|member| replaced |= replace_at(member, pointer, with));
+            }
+            _ => {}
+        }
+        return replaced;
+    }
     match value {
         Json::Array(items) => {
             let index = key.parse::<usize>().ok();
@@ -237,6 +251,26 @@ mod tests {
                 "key [env KEY]": "Bearer [env KEY]",
             })
         );
+    }
+
+    #[test]
+    fn two_stars_stand_for_any_depth() {
+        let redacted = |rule: &str, mut value: Json| {
+            let source = Source::new("r", rule);
+            let rules = parse_yaml(&source).and_then(|node| node.each(|node| Redaction::read(node, &source)));
+            let rules = rules.map_err(|problems| problems.in_source(&source).to_string())?;
+            let mut used = vec![false];
+            apply_at(&mut value, &rules, &mut used);
+            Ok::<_, String>((value, used[0]))
+        };
+        let value = || json!({ "id": 1, "a": { "id": 2, "b": [{ "id": { "id": 3 } }, [{ "c": 4 }]] } });
+        let everywhere = json!({ "id": "x", "a": { "id": "x", "b": [{ "id": "x" }, [{ "c": 4 }]] } });
+        assert_eq!(redacted("[{ at: /**/id, with: x }]", value()), Ok((everywhere, true)));
+        let below = json!({ "id": 1, "a": { "id": 2, "b": [{ "id": { "id": 3 } }, [{ "c": "x" }]] } });
+        assert_eq!(redacted("[{ at: /a/**/b/**/c, with: x }]", value()), Ok((below, true)));
+        assert_eq!(redacted("[{ at: /b/**/id }]", value()), Ok((value(), false)));
+        let error = redacted("[{ at: /a/** }]", value()).expect_err("no part after it");
+        assert!(error.contains("`**` needs a part after it"), "{error}");
     }
 
     #[test]
