@@ -26,9 +26,11 @@ mod output;
 mod process_guard;
 mod record;
 mod repl;
+mod replay;
 mod report;
 mod repository;
 mod run;
+mod scenario_server;
 mod schema;
 mod secrets;
 mod serve;
@@ -128,7 +130,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Mock(mock::MockArgs),
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     Check(Box<check::CheckArgs>),
     Bench(bench::BenchArgs),
     Report(report::ReportArgs),
@@ -175,7 +177,7 @@ impl Command {
         }
         match self {
             Command::Mock(args) => mock::run(args),
-            Command::Run(args) => run::run(args),
+            Command::Run(args) => run::run(*args),
             Command::Check(args) => check::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Report(args) => report::run(&args),

@@ -19,8 +19,17 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Exit, Failure, mcp::connection::duration, output, process_guard::install_guard, report::MoreReports,
-    secrets::Secrets, shard::ShardArgs, signals::Signals, trace_file::TraceFileWriter, usage_hint::command_hint,
+    Exit, Failure,
+    mcp::connection::duration,
+    output,
+    process_guard::install_guard,
+    replay::{PreparedReplay, ReplayArgs},
+    report::MoreReports,
+    secrets::Secrets,
+    shard::ShardArgs,
+    signals::Signals,
+    trace_file::TraceFileWriter,
+    usage_hint::command_hint,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
@@ -42,13 +51,14 @@ Examples:
   rehearse run --format junit --output report.xml
   rehearse run --check                          also judge the traffic by the specification
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
+  rehearse run --from-trace t.jsonl -- node s.js  replay a recording, and compare
 
 A cell is one transport and one protocol version, such as http/2025-11-25. All cells of a scenario \
 must give the same results, which are compared with one snapshot for each step.";
 
 /// Run scenarios: snapshot tests of a server on all transports and versions
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_args(hide_servers))]
 pub(super) struct RunArgs {
     /// Scenario files or folders [default: scenarios]
     #[arg(value_name = "PATH")]
@@ -100,6 +110,14 @@ pub(super) struct RunArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     reports: MoreReports,
+    #[command(flatten)]
+    replay: ReplayArgs,
+}
+
+/// A server is for replays only, of which `-h` has an example.
+fn hide_servers(arg: clap::Arg) -> clap::Arg {
+    let is_of_server = arg.get_help_heading() == Some("Servers");
+    if is_of_server { arg.hide_short_help(true) } else { arg }
 }
 
 impl From<ScenarioError> for Failure {
@@ -113,6 +131,9 @@ impl From<ScenarioError> for Failure {
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     args.reports.check()?;
+    if let Some(replay) = args.replay.prepare()? {
+        return run_replay(&args, replay);
+    }
     let durations = args.part.durations("run", |results| results.run.as_ref().map(RunResult::durations))?;
     let whole = Selection { filters: args.filters.clone(), ..Selection::default() };
     let mut scenarios = load(&args.paths)?;
@@ -135,13 +156,10 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
-    let rehearse = install_guard()?;
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = RunOptions {
-        builtin_scripts: BUILTIN_SCRIPTS,
         jobs: args.jobs.map_or_else(|| default_jobs(&plan), NonZeroUsize::get),
-        seed: args.seed,
         mode: match (args.update, in_ci) {
             (true, _) => SnapshotMode::Update,
             (false, true) => SnapshotMode::Check,
@@ -150,21 +168,70 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         fail_fast: args.fail_fast,
         keep_going: args.keep_going,
         repeat: args.repeat.get(),
-        rehearse,
-        hooks: hooks(&args, file.as_ref(), &secrets),
+        ..options(&args, file.as_ref(), &secrets)?
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
-    let done = runtime.block_on(execute(plan, options));
-    drop(runtime);
-    ReaperProcess::dismiss();
+    let done = block_on(execute(plan, options))?;
     let Some((mut result, interrupted)) = done? else {
         super::style::print("interrupted again: killed all servers; no report was written\n");
         return Ok(Exit::CannotRun);
     };
-    result.started_at = started_at;
-    result.interrupted = interrupted;
-    result.shard = shard;
+    (result.started_at, result.interrupted, result.shard) = (started_at, interrupted, shard);
+    let verdict = report(&args, result, &secrets)?;
+    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
+    Ok(if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
+}
+
+/// Replays a recording against a server.
+fn run_replay(args: &RunArgs, mut replay: PreparedReplay) -> Result<Exit, Failure> {
+    if let Some(limit) = args.start_timeout {
+        replay.server.resolved.config.timeouts.connect = limit;
+    }
+    let secrets = replay.paths().map(|path| (path, replay.server.resolved.secrets.clone())).collect();
+    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
+    let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let options = options(args, file.as_ref(), &secrets)?;
+    let cancel = CancellationToken::new();
+    let done = block_on(async {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let running = Box::pin(replay.run(options, cancel.clone()));
+        let result = signals.run_until_signal(&cancel, "interrupted: stopping the server\n", running).await;
+        result.transpose()
+    })??;
+    let Some(mut result) = done else { return Ok(Exit::CannotRun) };
+    (result.started_at, result.interrupted) = (started_at, cancel.is_cancelled());
+    let verdict = report(args, result, &secrets)?;
+    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
+    Ok(verdict.into())
+}
+
+/// Runs work that starts servers under the guard of [`options`].
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
+    let done = runtime.block_on(work);
+    drop(runtime);
+    ReaperProcess::dismiss();
+    Ok(done)
+}
+
+/// The options that every kind of run has.
+fn options(
+    args: &RunArgs,
+    file: Option<&TraceFileWriter>,
+    secrets: &BTreeMap<PathBuf, Secrets>,
+) -> Result<RunOptions, Failure> {
+    Ok(RunOptions {
+        builtin_scripts: BUILTIN_SCRIPTS,
+        seed: args.seed,
+        rehearse: install_guard()?,
+        hooks: hooks(args, file, secrets),
+        ..RunOptions::default()
+    })
+}
+
+/// Hides secrets and writes the reports.
+fn report(args: &RunArgs, mut result: RunResult, secrets: &BTreeMap<PathBuf, Secrets>) -> Result<Verdict, Failure> {
     for scenario in &mut result.scenarios {
         if let Some(secrets) = secrets.get(&scenario.path) {
             secrets.hide_in_scenario(scenario);
@@ -175,8 +242,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let layout = Layout { width: super::style::width(), trace: args.trace, ..Layout::default() };
     output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
-    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
+    Ok(verdict)
 }
 
 /// What becomes of the traffic.

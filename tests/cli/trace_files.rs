@@ -243,6 +243,68 @@ steps:
   - { get_prompt: { name: greet, args: { who: Ada } }, expect: { at: { /messages/0/content/text: Hello Ada } } }
 "#;
 
+/// A server whose answers have its process id and the date.
+const CLOCK: &str = r#"
+server: { name: clock, version: 1.0.0 }
+tools:
+  - { name: up, reply: "pid {{ env.PID }} is up, 3 users" }
+  - { name: item, reply: { structured: { id: "{{ env.PID }}", name: a } } }
+  - { name: day, reply: "today is {{ env.DAY }}" }
+  - { name: form, reply: "{{ env.FORM }}" }
+"#;
+
+/// Records what a scenario gets, and runs `then` with the trace `t.jsonl`; `$R` is the program.
+fn recorded(files: &[(&str, &str)], env: &str, then: &str) -> super::rehearse::Run {
+    let start = "export PID=$$ DAY=${DAY:-$(date -u +%F)}; echo \"$(cat form) x\" > form; export FORM=\"$(cat form)\"\n\
+                 exec \"$R\" mock \"$1\"\n";
+    let script = format!(
+        "export R='{}'; echo > form; {env} \"$R\" run demo.yaml --trace-file t.jsonl > log && {then}",
+        Rehearse::BINARY
+    );
+    let story = Rehearse::new().program("sh").args(["-c", &script]).file("start.sh", start);
+    files.iter().fold(story, |story, (name, text)| story.file(name, text)).run()
+}
+
+const CLOCK_CALLS: &str = "
+servers: { s: { command: sh, args: [start.sh, mock.yaml] } }
+matrix: { protocol: 2026-07-28 }
+steps: [{ call: { tool: up } }, { call: { tool: item } }, { call: { tool: day } }, { call: { tool: form } }]
+";
+
+#[test]
+fn a_recording_is_replayed_and_what_differs_each_time_is_hidden() {
+    let other = CLOCK.replace("3 users", "4 users").replace("name: a }", "name: b }").replace("name: clock", "name: o");
+    let files = [("mock.yaml", CLOCK), ("other.yaml", &other), ("demo.yaml", CLOCK_CALLS)];
+    let day = "DAY=2020-01-01";
+    let same = "\"$R\" run --from-trace t.jsonl --write scenarios -- sh start.sh mock.yaml && \"$R\" run";
+    let same = recorded(&files, day, same).stdout_has("1 passed").stderr_has("wrote scenarios/t.yaml").code(0);
+    let same = same.stderr_has("the answer of call form has another form each time");
+    let written = same.read("scenarios/t.yaml");
+    for rule in [r#"{ matches: "pid \\d+", with: "pid [redacted]" }"#, r#"{ at: "/structuredContent/id" }"#, "[date]"] {
+        assert!(written.contains(rule), "{written}");
+    }
+    assert!(same.read("snapshots/t/call-up.snap").contains("pid [redacted] is up, 3 users"));
+    let changed = "\"$R\" run --from-trace t.jsonl --report r.xml -- sh start.sh other.yaml";
+    let changed = recorded(&files, day, changed).code(1);
+    let changed = changed.stdout_has("/serverInfo/name: expected \"clock\", found \"o\"");
+    let changed = changed.stdout_has("at /content/0/text, /structuredContent/name").stdout_has("is up, 4 users");
+    let changed = changed.stdout_has("again: rehearse run --from-trace t.jsonl --trace -- sh start.sh other.yaml");
+    assert!(changed.read("r.xml").contains("the result differs from the recording"));
+    assert!(!changed.stdout_text().contains("call day"), "{}", changed.stdout_text());
+}
+
+#[test]
+fn a_replay_answers_the_server_as_the_recorded_client_did() {
+    let files = [("mock.yaml", SHOP), ("demo.yaml", PURCHASES)];
+    let then = "\"$R\" run --from-trace t.jsonl --write scenarios -- \"$R\" mock mock.yaml && \"$R\" run";
+    let run = recorded(&files, "", then).stdout_has("1 passed").code(0);
+    let written = run.read("scenarios/t.yaml");
+    assert!(written.contains("answers: { elicitation: [{ action: accept, content: { \"n\": 2 } }] }"), "{written}");
+    assert!(run.read("snapshots/t/call-price.snap").contains("\"price\": 3"));
+    let no_trace = Rehearse::new().args(["run", "--stdio", "sh server.sh"]).run();
+    no_trace.stderr_has("a server belongs to `--from-trace`").code(2);
+}
+
 #[test]
 fn a_recorder_stands_between_client_and_server_over_stdio() {
     let rehearse = env!("CARGO_BIN_EXE_rehearse");

@@ -190,6 +190,7 @@ mod tests {
             cells,
             accepted: vec![text().into()],
             warnings: vec![text()],
+            again: Some(text()),
         };
         let totals = Totals { failed: 1, errors: 1, ..Totals::default() };
         RunResult { totals, scenarios: vec![scenario], ..RunResult::new(1) }

@@ -284,7 +284,8 @@ fn again(out: &mut String, result: &RunResult) {
             words.extend(["--seed".to_owned(), result.seed.to_string()]);
         }
         let words: Vec<_> = words.iter().map(|word| quoted(word)).collect();
-        let _ = writeln!(out, "  again: {}", printable(&words.join(" ")));
+        let line = scenario.again.clone().unwrap_or_else(|| words.join(" "));
+        let _ = writeln!(out, "  again: {}", printable(&line));
     }
 }
 

@@ -115,6 +115,9 @@ pub struct ScenarioResult {
     /// Mistakes in the file that fail no cell, such as an unused redaction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The command line that runs it again, if that is not `rehearse run` with its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
 }
 
 /// The result of one cell.

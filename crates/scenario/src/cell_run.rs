@@ -384,17 +384,15 @@ impl CellRunner<'_> {
             redaction::apply_at(result, &self.scenario.redactions, &mut self.redacted);
         }
         let shows_client_requests = step.expect.as_ref().is_some_and(Expectations::has_client_requests);
-        let mut view = observation.snapshot(shows_client_requests);
-        redaction::apply(&mut view, &self.scenario.redactions, &self.known, &mut self.redacted);
-        view.sort_all_objects();
-        let text = serde_json::to_string_pretty(&view).unwrap_or_default();
+        let view = observation.snapshot(shows_client_requests);
+        let text = redaction::snapshot_text(view, &self.scenario.redactions, &self.known, &mut self.redacted);
         let key = spec.key(self.cell, self.version(step));
         self.recorded.push(RecordedSnapshot { step: index, key, title: step.header(), text, is_stable: true });
     }
 }
 
 /// Values that no snapshot may contain: folders of this machine, and environment variables and headers of the servers.
-fn known_values(scenario: &Scenario) -> Vec<RunValue> {
+pub(super) fn known_values(scenario: &Scenario) -> Vec<RunValue> {
     let mut known: Vec<_> = scenario
         .servers
         .iter()

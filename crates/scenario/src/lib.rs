@@ -57,7 +57,11 @@ mod named_file;
 mod notification;
 mod observation;
 mod pause;
+#[cfg(feature = "check")]
+mod recorded;
 mod redaction;
+#[cfg(feature = "check")]
+mod replay;
 mod run;
 mod running_server;
 mod server;
@@ -65,6 +69,8 @@ mod snapshot;
 mod step;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "check")]
+mod volatile;
 
 pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
 pub use answers::parse_answers;
@@ -72,7 +78,11 @@ pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use observation::{Observation, StepOutcome};
+#[cfg(feature = "check")]
+pub use recorded::RecordedScenario;
 pub use redaction::{Redaction, RedactionRule};
+#[cfg(feature = "check")]
+pub use replay::{Replay, ReplayTarget, replay};
 pub use run::{Plan, RunEvent, RunOptions, Selection, run};
 pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};

@@ -150,7 +150,7 @@ fn with_older(error: &ConnectError) -> String {
 
 /// Removes the members that only the modern envelope has: a complete `resultType`, the server's identity, and caching
 /// hints (2026-07-28, Basic: Result Responses; Caching).
-fn without_envelope(mut result: Json) -> Json {
+pub(super) fn without_envelope(mut result: Json) -> Json {
     if let Json::Object(members) = &mut result {
         if members.get("resultType").is_some_and(|kind| kind == "complete") {
             members.remove("resultType");

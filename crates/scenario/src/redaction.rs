@@ -112,7 +112,7 @@ pub(super) enum RunValue {
 }
 
 /// Applies the rules of a file with a regular expression, then replaces the values of this run, then the built-in rules.
-pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) {
+fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) {
     replace_epoch_times(value);
     visit_strings(value, &mut |text| {
         for (Redaction { rule, .. }, used) in rules.iter().zip(&mut *used) {
@@ -135,6 +135,13 @@ pub(super) fn apply(value: &mut Json, rules: &[Redaction], known: &[RunValue], u
             }
         }
     });
+}
+
+/// The text of a snapshot: the rest of the rules is applied, and keys are sorted.
+pub(super) fn snapshot_text(mut view: Json, rules: &[Redaction], known: &[RunValue], used: &mut UsedRules) -> String {
+    apply(&mut view, rules, known, used);
+    view.sort_all_objects();
+    serde_json::to_string_pretty(&view).unwrap_or_default()
 }
 
 /// Replaces the values at a pointer. Returns whether there was one.

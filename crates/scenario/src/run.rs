@@ -257,6 +257,7 @@ fn scenario_result(planned: &PlannedScenario, ran: Vec<Option<CellRun>>, mode: S
         cells: results,
         accepted,
         warnings,
+        again: None,
     }
 }
 

@@ -144,7 +144,11 @@ pub(super) fn check_all(folder: &Path) -> Result<(), Diagnostics> {
         .try_for_each(|path| read(path).map(drop))
 }
 
-fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
+/// Writes a snapshot file.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn write(path: &Path, source: &str, title: &str, text: &str) -> io::Result<()> {
     let quote = |text: &str| serde_json::Value::from(text).to_string();
     let head = format!("---\nsource: {}\nexpression: {}\n---\n", quote(source), quote(title));
     let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));

@@ -171,6 +171,25 @@ impl TargetArgs {
         (file.extension().is_some() && file.is_file()).then(|| joined_command(command, words))
     }
 
+    /// The only server; `which` are the arguments that describe one.
+    ///
+    /// # Errors
+    /// As [`TargetArgs::servers`]; or there is no server, or there are several.
+    pub(crate) fn one(&self, which: &str) -> Result<Server, Failure> {
+        let mut servers = self.servers(Select::Enabled, false)?;
+        check_single(&servers, which)?;
+        servers.pop().ok_or_else(|| Failure::Usage(format!("no server: describe one with {which}")))
+    }
+
+    /// The program or the URL of the server that the command line describes.
+    ///
+    /// # Errors
+    /// The description is malformed.
+    pub(crate) fn described_command(&self) -> Result<Option<String>, String> {
+        let at = self.ad_hoc.server()?.and_then(|server| server.command.or(server.url));
+        Ok(at.map(|at| at.value))
+    }
+
     /// The named config with the highest precedence.
     pub(crate) fn named_file(&self) -> Option<&Path> {
         self.sources.named_file()

@@ -134,8 +134,8 @@ pub(super) fn members(value: &Value, keys: &[&str]) -> Value {
     keys.iter().filter_map(|key| Some(((*key).to_owned(), value.get(*key)?.clone()))).collect::<Map<_, _>>().into()
 }
 
-/// Strings in replies and steps are templates: what looks like one is written as its text.
-fn without_templates(value: Value) -> Value {
+/// Strings in scripts and scenarios are templates: what looks like one is written as its text.
+pub fn without_templates(value: Value) -> Value {
     match value {
         Value::String(text) if OPENINGS.iter().any(|opening| text.contains(opening)) => literal(&text).into(),
         Value::Array(items) => items.into_iter().map(without_templates).collect(),

@@ -357,6 +357,9 @@ fn source(scenario: &ScenarioResult, step: &StepResult) -> Source {
 
 /// The command line that runs a cell again.
 fn again(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult) -> String {
+    if let Some(again) = &scenario.again {
+        return again.clone();
+    }
     let special = |character: char| r"\.+*?()|[]{}^$".contains(character);
     let id = format!("{}/{}", scenario.name, cell.cell);
     let escaped = id.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it]));

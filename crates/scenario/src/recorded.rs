@@ -1,0 +1,280 @@
+//! Scenarios of recorded traffic.
+//!
+//! A connection of a trace becomes one scenario, in each version that it spoke. Each request of the client that the server
+//! has answered is a step, in the order of the requests; a list is a `request` for each page. The recorded answer goes
+//! through the same view as the answer of a run, so it is compared as the snapshot of the step; `connect` expects the
+//! recorded name, capabilities and instructions, and an error is expected as such. What the client has answered to the
+//! server (sampling, elicitation, roots) are the `answers` of the step: those of its requests between request and answer in
+//! the legacy era, those of its repeated calls in the modern one. Notifications are not compared with the recording, because
+//! a client asks for them in its own way. The replay ([`replay`](super::replay())) runs the scenario twice: what differs
+//! between both runs is no matter of the recording, and is redacted in all three.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use rehearse_conformance::{Call, Connection, Evidence, Facts, Kind};
+use rehearse_document::yaml;
+use rehearse_mock::recording::without_templates;
+use rehearse_protocol::{
+    Version,
+    names::META_LOG_LEVEL,
+    trace_file::{MASK, TraceFile},
+};
+
+use super::observation::without_envelope;
+
+/// The name of the server in the scenarios.
+pub(super) const SERVER: &str = "server";
+
+/// A scenario of a connection.
+#[derive(Debug)]
+pub struct RecordedScenario {
+    /// The name of the server in the trace.
+    pub server: String,
+    /// What of the connection is not in the scenario.
+    pub lost: Vec<String>,
+    version: Version,
+    /// Answers to requests of the server that came outside of a step.
+    answers: Map<String, Json>,
+    pub(super) steps: Vec<RecordedStep>,
+}
+
+/// A step, and what was answered.
+#[derive(Debug)]
+pub(super) struct RecordedStep {
+    step: Map<String, Json>,
+    /// The name of its snapshot. None if the answer is different each time, or is expected in another way.
+    pub(super) snapshot: Option<String>,
+    /// The recorded answer.
+    pub(super) view: Json,
+}
+
+/// Makes steps of calls.
+#[derive(Default)]
+struct Steps {
+    steps: Vec<RecordedStep>,
+    /// How many snapshots have each name.
+    names: HashMap<String, usize>,
+    lost: Vec<String>,
+    /// The questions of the last answer, by key, with their methods.
+    asked: HashMap<String, String>,
+    /// What the client has answered to the questions of the next step.
+    answers: Map<String, Json>,
+}
+
+impl RecordedScenario {
+    /// The scenarios of the connections of a file that have a step.
+    pub fn all(file: &TraceFile) -> Vec<RecordedScenario> {
+        let mut all = Vec::new();
+        for connection in &file.connections {
+            let (trace, transport) = (&connection.trace, connection.info.transport);
+            for version in Evidence::versions(trace) {
+                let evidence = Evidence::new(&[trace], version, transport, Facts::default());
+                let server = connection.info.server.clone();
+                let of_connection = evidence.connections.iter().map(|it| RecordedScenario::new(&server, version, it));
+                all.extend(of_connection.filter(|scenario| !scenario.steps.is_empty()));
+            }
+        }
+        all
+    }
+
+    fn new(server: &str, version: Version, connection: &Connection<'_>) -> RecordedScenario {
+        let mut steps = Steps::default();
+        let asks: Vec<_> = connection.asks().collect();
+        let mut used = 0;
+        let is_request = |call: &Call<'_>| call.request.kind == Kind::Request && call.request.case.is_none();
+        for call in connection.calls().filter(is_request) {
+            let Some(response) = call.response else {
+                steps.lost.push(format!("{}, which was not answered", call.method()));
+                continue;
+            };
+            for ask in asks.iter().skip(used).take_while(|ask| ask.request.place < response.place) {
+                used += 1;
+                if let Some(answer) = ask.responses.first() {
+                    steps.answer(ask.method(), answer.result(), answer.error());
+                }
+            }
+            steps.add(&call);
+        }
+        for ask in asks.iter().skip(used) {
+            if let Some(answer) = ask.responses.first() {
+                steps.answer(ask.method(), answer.result(), answer.error());
+            }
+        }
+        let Steps { steps, mut lost, answers, .. } = steps;
+        if steps.iter().any(|step| Json::from(step.step.clone()).to_string().contains(MASK)) {
+            lost.push(format!("secrets, which are {MASK}"));
+        }
+        lost.sort();
+        lost.dedup();
+        RecordedScenario { server: server.to_owned(), lost, version, answers, steps }
+    }
+
+    /// The text of the scenario file, for a server as it stands in one, with these redactions.
+    pub fn text(&self, server: &Json, redactions: &[Json]) -> String {
+        let mut file = Map::new();
+        file.insert("servers".to_owned(), json!({ SERVER: server }));
+        file.insert("matrix".to_owned(), json!({ "protocol": self.version.as_str() }));
+        if !self.answers.is_empty() {
+            file.insert("answers".to_owned(), self.answers.clone().into());
+        }
+        if !redactions.is_empty() {
+            file.insert("redact".to_owned(), redactions.into());
+        }
+        file.insert("steps".to_owned(), self.steps.iter().map(RecordedStep::to_json).collect());
+        yaml::to_text(&file)
+    }
+}
+
+impl RecordedStep {
+    fn to_json(&self) -> Json {
+        let mut step = self.step.clone();
+        step.extend(self.snapshot.iter().map(|name| ("snapshot".to_owned(), name.as_str().into())));
+        step.into()
+    }
+}
+
+impl Steps {
+    /// Keeps what the client has answered for the next step.
+    fn answer(&mut self, method: &str, result: Option<&Json>, error: Option<&Json>) {
+        let key = match method {
+            "elicitation/create" => "elicitation",
+            "sampling/createMessage" => "sampling",
+            "roots/list" => "roots",
+            "ping" => return,
+            _ => return self.lost.push(format!("the answer to {method}")),
+        };
+        let answer = match (key, result, error) {
+            ("roots", Some(result), _) => {
+                self.answers.insert(key.to_owned(), result["roots"].clone());
+                return;
+            }
+            (_, Some(result), _) => result.clone(),
+            ("roots", None, _) | (_, None, None) => return self.lost.push(format!("the answer to {method}")),
+            (_, None, Some(error)) => json!({ "error": error }),
+        };
+        if let Some(answers) = self.answers.entry(key).or_insert_with(|| json!([])).as_array_mut() {
+            answers.push(answer);
+        }
+    }
+
+    fn add(&mut self, call: &Call<'_>) {
+        let params = call.request.params();
+        for (key, result) in params["inputResponses"].as_object().into_iter().flatten() {
+            if let Some(method) = self.asked.remove(key) {
+                self.answer(&method, Some(result), None);
+            }
+        }
+        let result = call.result();
+        if let Some(result) = result.filter(|result| result["resultType"] == "input_required") {
+            let asked = result["inputRequests"].as_object().into_iter().flatten();
+            let method = |request: &Json| request["method"].as_str().unwrap_or_default().to_owned();
+            self.asked = asked.map(|(key, request)| (key.clone(), method(request))).collect();
+            return;
+        }
+        if matches!(call.method(), "initialize" | "server/discover") {
+            return self.connect(result);
+        }
+        let Some((action, title)) = self.action(call) else { return };
+        let mut expect = Map::new();
+        let view = match (result, call.response.and_then(|response| response.error())) {
+            (Some(result), _) => {
+                if result["isError"] == true {
+                    expect.insert("isError".to_owned(), true.into());
+                }
+                let is_unit = ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+                if is_unit.contains(&call.method()) { json!({}) } else { without_envelope(result.clone()) }
+            }
+            (None, Some(error)) => {
+                expect.insert("rpcError".to_owned(), json!({ "code": error["code"] }));
+                json!({ "rpcError": error })
+            }
+            (None, None) => return self.lost.push(format!("{title}, whose answer is neither a result nor an error")),
+        };
+        let mut step = action;
+        if !expect.is_empty() {
+            step.insert("expect".to_owned(), expect.into());
+        }
+        if !self.answers.is_empty() {
+            step.insert("answers".to_owned(), std::mem::take(&mut self.answers).into());
+        }
+        let snapshot = Some(self.name(&title));
+        self.steps.push(RecordedStep { step, snapshot, view });
+    }
+
+    /// The handshake, once. A version of the server is to change.
+    fn connect(&mut self, result: Option<&Json>) {
+        let Some(result) = result.filter(|_| self.steps.is_empty()) else { return };
+        let info = result.get("serverInfo").or_else(|| result.pointer("/_meta/io.modelcontextprotocol~1serverInfo"));
+        let mut at = Map::new();
+        at.insert("/capabilities".to_owned(), json!({ "equals": result["capabilities"] }));
+        let name = info.map(|info| ("/serverInfo/name".to_owned(), json!({ "equals": info["name"] })));
+        let instructions = result.get("instructions").map(|it| ("/instructions".to_owned(), json!({ "equals": it })));
+        at.extend(name.into_iter().chain(instructions));
+        let step = json!({ "connect": {}, "expect": { "at": at } });
+        let step = step.as_object().cloned().unwrap_or_default();
+        self.steps.push(RecordedStep { step, snapshot: None, view: Json::Null });
+    }
+
+    /// What the step does, and its title. `None` if a scenario does not say it.
+    fn action(&mut self, call: &Call<'_>) -> Option<(Map<String, Json>, String)> {
+        let (method, mut params) = (call.method(), call.request.params().clone());
+        let level = params["_meta"][META_LOG_LEVEL].clone();
+        for key in ["_meta", "inputResponses", "requestState"] {
+            params.as_object_mut().map(|params| params.shift_remove(key));
+        }
+        let name = params["name"].as_str().or(params["uri"].as_str()).or(params["level"].as_str());
+        let title = |verb: &str| format!("{verb} {}", name.unwrap_or_default());
+        let (key, value, title) = match method {
+            "tools/call" if params.get("task").is_none() => {
+                let mut call = json!({ "tool": params["name"] });
+                if params["arguments"].is_object() {
+                    call["args"] = params["arguments"].clone();
+                }
+                if level.is_string() {
+                    call["logLevel"] = level;
+                }
+                ("call", call, title("call"))
+            }
+            "prompts/get" => {
+                let mut prompt = json!({ "name": params["name"] });
+                if params["arguments"].is_object() {
+                    prompt["args"] = params["arguments"].clone();
+                }
+                ("get_prompt", prompt, title("prompt"))
+            }
+            "resources/read" => ("read_resource", params["uri"].clone(), title("read")),
+            "resources/subscribe" => ("subscribe", params["uri"].clone(), title("subscribe")),
+            "resources/unsubscribe" => ("unsubscribe", params["uri"].clone(), title("unsubscribe")),
+            "logging/setLevel" => ("set_log_level", params["level"].clone(), title("level")),
+            "ping" => ("ping", json!({}), "ping".to_owned()),
+            "" | "subscriptions/listen" => {
+                self.lost.push(format!("the request {method}"));
+                return None;
+            }
+            method if method.starts_with("tasks/") || method == "tools/call" => {
+                self.lost.push(format!("the task of {method}"));
+                return None;
+            }
+            method => {
+                let mut request = json!({ "method": method });
+                if params.as_object().is_some_and(|params| !params.is_empty()) {
+                    request["params"] = params;
+                }
+                ("request", request, method.to_owned())
+            }
+        };
+        Some((Map::from_iter([(key.to_owned(), without_templates(value))]), title))
+    }
+
+    /// The title as the name of a snapshot that no other step has.
+    fn name(&mut self, title: &str) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        let words: Vec<_> = title.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
+        let name = words.join("-");
+        let count = self.names.entry(name.clone()).or_default();
+        *count += 1;
+        if *count == 1 { name } else { format!("{name}-{count}") }
+    }
+}

@@ -1,0 +1,96 @@
+//! A server of the command line as it stands in a scenario file.
+
+use std::path::{Component, Path, PathBuf};
+
+use rehearse_client::Target;
+use serde_json::{Map, Value as Json, json};
+
+/// The server for a file in this folder. The values of headers and variables stand outside of it, in variables.
+pub(super) fn scenario_server(target: &Target, folder: &Path) -> Json {
+    let variables = |pairs: Vec<(String, String)>| -> Map<String, Json> {
+        pairs.into_iter().map(|(name, variable)| (name, format!("${{{variable}}}").into())).collect()
+    };
+    match target {
+        Target::Stdio(command) => {
+            let mut server = json!({ "command": program(&command.program, folder) });
+            if !command.args.is_empty() {
+                server["args"] = command.args.clone().into();
+            }
+            if !command.env.is_empty() {
+                let names = command.env.keys().map(|name| (name.clone(), name.clone())).collect();
+                server["env"] = variables(names).into();
+            }
+            if let Some(cwd) = &command.cwd {
+                server["cwd"] = cwd.display().to_string().into();
+            }
+            server
+        }
+        target => {
+            let (url, headers) = target.endpoint().map(|at| (at.url.as_str(), &at.headers[..])).unwrap_or_default();
+            let mut server = json!({ "url": url, "type": target.transport().as_str() });
+            if !headers.is_empty() {
+                let variable = |name: &str| name.to_uppercase().replace('-', "_");
+                let names = headers.iter().map(|(name, _)| (name.clone(), variable(name))).collect();
+                server["headers"] = variables(names).into();
+            }
+            server
+        }
+    }
+}
+
+/// The same without variables, which may not be set here.
+pub(super) fn without_variables(server: &Json) -> Json {
+    serde_json::from_str(&server.to_string().replace("${", "_{")).unwrap_or_default()
+}
+
+/// The variables that the file needs.
+pub(super) fn variables(server: &Json) -> Vec<String> {
+    let of = |key: &str| server[key].as_object().into_iter().flatten().filter_map(|(_, value)| value.as_str());
+    let name = |value: &str| value.trim_matches(['$', '{', '}']).to_owned();
+    ["env", "headers"].into_iter().flat_map(of).map(name).collect()
+}
+
+/// A program whose path begins with a dot is found from the folder of the file.
+fn program(program: &str, folder: &Path) -> String {
+    if !program.starts_with('.') {
+        return program.to_owned();
+    }
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    match folder.components().all(is_plain) {
+        true => {
+            let depth = folder.components().filter(|part| matches!(part, Component::Normal(_))).count();
+            let up = "../".repeat(depth);
+            if up.is_empty() { program.to_owned() } else { up + program.trim_start_matches("./") }
+        }
+        false => std::path::absolute(program).unwrap_or_else(|_| PathBuf::from(program)).display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_client::{CommandSpec, Endpoint};
+
+    use super::*;
+
+    #[test]
+    fn a_server_in_a_file_has_no_secrets_and_is_found_from_there() {
+        let command = CommandSpec {
+            program: "./bin/server".into(),
+            args: vec!["-v".into()],
+            env: [("API_KEY".to_owned(), "geheim".to_owned())].into(),
+            ..CommandSpec::default()
+        };
+        let server = |folder: &str| scenario_server(&Target::Stdio(command.clone()), Path::new(folder));
+        let expected = json!({ "command": "../../bin/server", "args": ["-v"], "env": { "API_KEY": "${API_KEY}" } });
+        assert_eq!(server("a/b"), expected);
+        assert_eq!(server("")["command"], "./bin/server");
+        assert!(server("/x")["command"].as_str().is_some_and(|program| Path::new(program).is_absolute()));
+        assert_eq!(
+            (variables(&expected), without_variables(&expected)["env"]["API_KEY"].clone()),
+            (vec!["API_KEY".to_owned()], json!("_{API_KEY}"))
+        );
+        let at = Endpoint { url: "http://h/mcp".into(), headers: vec![("X-Api-Key".into(), "geheim".into())] };
+        let expected = json!({ "url": "http://h/mcp", "type": "http", "headers": { "X-Api-Key": "${X_API_KEY}" } });
+        assert_eq!(scenario_server(&Target::Http(at), Path::new("x")), expected);
+    }
+}
