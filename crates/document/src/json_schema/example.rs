@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Type, View};
+use super::{Type, View, formats};
 
 /// The depth at which recursive schemas are cut.
 const DEEPEST: usize = 16;
@@ -87,15 +87,7 @@ fn clamp(number: f64, least: Option<f64>, most: Option<f64>) -> f64 {
 }
 
 fn text(schema: View<'_>, filler: &Filler) -> String {
-    let text = match schema.text("format") {
-        Some("email") => "test@example.com",
-        Some("uri") => "https://example.com/",
-        Some("date") => "2026-01-01",
-        Some("date-time") => "2026-01-01T00:00:00Z",
-        Some("time") => "00:00:00Z",
-        Some("uuid") => "00000000-0000-4000-8000-000000000000",
-        _ => filler.text,
-    };
+    let text = schema.text("format").and_then(|it| formats::texts(it).first()).unwrap_or(&filler.text);
     let least = schema.count("minLength").unwrap_or_default().min(4096);
     let most = schema.count("maxLength").unwrap_or(usize::MAX);
     let filled = text.chars().chain(std::iter::repeat('x')).take(text.len().max(least).min(most));

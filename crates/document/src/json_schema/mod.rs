@@ -1,7 +1,11 @@
 //! JSON Schemas: [compiled](compile) ones with the violations that they find in a value, a [`View`] of what they
-//! allow, and an [`example`] of it.
+//! allow, an [`example`] of it, [`instances`] for tests, and the [`refusal`]s of a value.
 
 pub mod example;
+mod formats;
+pub mod instances;
+mod pattern;
+pub mod refusal;
 mod subschema;
 mod view;
 mod violation;
