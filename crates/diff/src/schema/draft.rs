@@ -85,7 +85,7 @@ impl Draft {
     pub(super) fn sentence(&self, direction: Direction) -> String {
         let follows = match (direction, self.effect, self.class) {
             (_, Effect::None, _) => "",
-            (Direction::Input, _, Class::Breaking) => "values that were accepted may be refused",
+            (Direction::Input, _, Class::Breaking) => "values that were accepted are refused",
             (Direction::Input, _, _) => "what was accepted still is",
             (Direction::Output, _, Class::Breaking) => "a reader may meet values that it does not expect",
             (Direction::Output, _, Class::Behaviour) => "a reader seldom relies on it",

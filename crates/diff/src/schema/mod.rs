@@ -5,6 +5,7 @@
 
 mod alternatives;
 mod draft;
+mod evidence;
 mod limits;
 mod place;
 mod rules;
@@ -28,7 +29,7 @@ pub use rules::{RULES, Rule};
 use walk::Walk;
 
 /// The number of schemas that are read in one comparison.
-const FUEL: usize = 100_000;
+const FUEL: usize = 50_000;
 
 /// Who writes the values of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,7 @@ pub struct SchemaChange {
 /// new["required"] = json!(["query"]);
 /// let changes = compare(&old, &new, Direction::Input);
 /// assert_eq!(changes[0].message, "`query` is required now: calls without it fail.");
+/// assert_eq!(changes[0].instance, Some(json!({})));
 /// ```
 pub fn compare(old: &Json, new: &Json, direction: Direction) -> Vec<SchemaChange> {
     if old == new {
@@ -84,7 +86,7 @@ pub fn compare(old: &Json, new: &Json, direction: Direction) -> Vec<SchemaChange
         walk.visit(&Place::new(old), &Place::new(new), "");
         walk.drafts
     };
-    drafts.into_iter().map(|draft| conclude(&draft, direction)).collect()
+    evidence::conclude(drafts, old, new, direction)
 }
 
 /// The change of a schema that is missing or not valid on one side.
@@ -103,18 +105,6 @@ fn validity(old: &Json, new: &Json, is_valid: bool, direction: Direction) -> Dra
 
 fn is_schema(schema: &Json) -> bool {
     (schema.is_object() || schema.is_boolean()) && is_valid(schema)
-}
-
-fn conclude(draft: &Draft, direction: Direction) -> SchemaChange {
-    SchemaChange {
-        class: draft.class,
-        is_possible: draft.class == Class::Breaking && !draft.is_certain,
-        rule: draft.rule.id,
-        old: draft.old.clone(),
-        new: draft.new.clone(),
-        message: draft.sentence(direction),
-        instance: None,
-    }
 }
 
 /// A value in a sentence.

@@ -85,10 +85,11 @@ pub(super) struct Shape<'s> {
 
 impl<'s> Shape<'s> {
     pub(super) fn of(place: &Place<'s>, fuel: &Fuel) -> Self {
-        Shape::read(place, fuel, DEEPEST)
+        Shape::read(place, fuel, &mut Vec::new())
     }
 
-    fn read(place: &Place<'s>, fuel: &Fuel, depth: usize) -> Self {
+    /// Reads a schema; `above` are those that hold for the same value, in which it is.
+    fn read(place: &Place<'s>, fuel: &Fuel, above: &mut Vec<String>) -> Self {
         let mut shape = Shape {
             place: place.clone(),
             types: Types::ALL,
@@ -106,9 +107,12 @@ impl<'s> Shape<'s> {
         if *place.json() == Json::Bool(false) {
             shape.restrict(Types::NONE, &place.pointer);
         }
-        let (Json::Object(members), true, Some(depth)) = (place.json(), burn(fuel), depth.checked_sub(1)) else {
+        let Json::Object(members) = place.json() else { return shape };
+        // What contains itself says nothing more.
+        if above.len() > DEEPEST || above.contains(&place.pointer) || !burn(fuel) {
             return shape;
-        };
+        }
+        above.push(place.pointer.clone());
         members.keys().for_each(|keyword| shape.take(keyword, place));
         if members.get("nullable") == Some(&Json::Bool(true)) && shape.types != Types::ALL {
             shape.types = shape.types.with(Types::NULL);
@@ -116,9 +120,10 @@ impl<'s> Shape<'s> {
         let referred = members.get("$ref").and_then(Json::as_str).and_then(|it| place.referred(it));
         if let Some(referred) = referred {
             shape.keywords.remove("$ref");
-            let mut target = Shape::read(&referred, fuel, depth);
+            let mut target = Shape::read(&referred, fuel, above);
             target.keywords.retain(|keyword, _| !IDENTIFIERS.contains(keyword));
             if members.len() == 1 {
+                above.pop();
                 return target;
             }
             shape.absorb_or_keep(target, referred);
@@ -126,16 +131,17 @@ impl<'s> Shape<'s> {
         let parts = place.schemas("allOf").unwrap_or_default();
         let is_single = parts.len() == 1;
         for part in parts {
-            let read = Shape::read(&part, fuel, depth);
+            let read = Shape::read(&part, fuel, above);
             // Which of several conditions is merged must not depend on their order.
-            if is_single || !read.has_conditions() { shape.absorb_or_keep(read, part) } else { shape.parts.push(part) }
+            if is_single || !read.has_conditions() { shape.absorb_or_keep(read, part) } else { shape.add_part(part) }
         }
         for keyword in ["anyOf", "oneOf"] {
             if let Some(branches) = place.schemas(keyword) {
-                shape.fuse(keyword, branches, &place.below(keyword), fuel, depth);
+                shape.fuse(keyword, branches, &place.below(keyword), fuel, above);
             }
         }
         shape.settle();
+        above.pop();
         shape
     }
 
@@ -208,7 +214,13 @@ impl<'s> Shape<'s> {
 
     /// Adds a schema that must hold, too.
     fn absorb_or_keep(&mut self, part: Shape<'s>, place: Place<'s>) {
-        if self.can_absorb(&part) { self.absorb(part) } else { self.parts.push(place) }
+        if self.can_absorb(&part) { self.absorb(part) } else { self.add_part(place) }
+    }
+
+    fn add_part(&mut self, part: Place<'s>) {
+        if !self.parts.iter().any(|it| it.pointer == part.pointer) {
+            self.parts.push(part);
+        }
     }
 
     fn can_absorb(&self, part: &Shape<'s>) -> bool {
@@ -243,7 +255,7 @@ impl<'s> Shape<'s> {
             self.keywords.entry(keyword).or_insert(member);
         }
         self.alternatives = self.alternatives.take().or(part.alternatives);
-        self.parts.extend(part.parts);
+        part.parts.into_iter().for_each(|part| self.add_part(part));
     }
 
     fn add_members(
@@ -263,8 +275,15 @@ impl<'s> Shape<'s> {
 
     /// Adds alternatives: as choices, if each lists its values; as one schema, if their types are separate, because a
     /// keyword says nothing about values of other types (JSON Schema 2020-12 Core, 7.6.1).
-    fn fuse(&mut self, keyword: &'static str, places: Vec<Place<'s>>, pointer: &str, fuel: &Fuel, depth: usize) {
-        let mut branches: Vec<_> = places.iter().map(|place| Shape::read(place, fuel, depth)).collect();
+    fn fuse(
+        &mut self,
+        keyword: &'static str,
+        places: Vec<Place<'s>>,
+        pointer: &str,
+        fuel: &Fuel,
+        above: &mut Vec<String>,
+    ) {
+        let mut branches: Vec<_> = places.iter().map(|place| Shape::read(place, fuel, above)).collect();
         branches.iter_mut().for_each(|branch| branch.types = branch.types.common(self.types));
         if let ([only], [place]) = (&branches[..], &places[..]) {
             return self.absorb_or_keep(only.clone(), place.clone());
@@ -281,12 +300,12 @@ impl<'s> Shape<'s> {
         if let Some(choices) = choices.filter(is_unique) {
             return self.choose(choices, pointer.to_owned());
         }
+        let may_overlap = keyword == "anyOf" && branches.iter().all(Shape::is_plain);
         let mut types = Types::NONE;
         let mut fused = self.clone();
         for branch in &mut branches {
             let overlaps = branch.types.common(types) != Types::NONE;
-            let is_plain = branch.is_plain();
-            if overlaps && !(is_plain && keyword == "anyOf") || !branch.is_simple() || !fused.can_absorb(branch) {
+            if overlaps && !may_overlap || !branch.is_simple() || !fused.can_absorb(branch) {
                 return self.keep(keyword, places);
             }
             types = types.with(branch.types);
@@ -300,7 +319,7 @@ impl<'s> Shape<'s> {
 
     fn keep(&mut self, keyword: &'static str, places: Vec<Place<'s>>) {
         match self.alternatives {
-            Some(_) => self.parts.extend(places),
+            Some(_) => places.into_iter().for_each(|place| self.add_part(place)),
             None => self.alternatives = Some((keyword, places)),
         }
     }
@@ -349,6 +368,13 @@ impl<'s> Shape<'s> {
 
     pub(super) fn is_closed(&self) -> bool {
         self.keywords.get("additionalProperties").is_some_and(|it| *it.json() == Json::Bool(false))
+    }
+
+    /// The schema of further properties.
+    pub(super) fn additional(&self) -> Place<'s> {
+        let keyword = "additionalProperties";
+        let absent = || Place::anything(format!("{}/{keyword}", self.place.pointer));
+        self.keywords.get(keyword).cloned().unwrap_or_else(absent)
     }
 
     pub(super) fn value(&self, keyword: &str) -> Option<&'s Json> {

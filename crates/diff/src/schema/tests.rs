@@ -1,4 +1,6 @@
-use rehearse_document::json_schema::compile_with_formats;
+use proptest::prelude::*;
+use rehearse_document::json_schema::{self, View, compile_with_formats, instances::Instances};
+use serde_json::json;
 
 use super::*;
 
@@ -12,7 +14,8 @@ fn describe(change: &SchemaChange) -> String {
 /// Whether the instance of a change is on the side that it must be on.
 fn separates(old: &Json, new: &Json, change: &SchemaChange, direction: Direction) -> bool {
     let Some(instance) = &change.instance else { return true };
-    let accepts = |schema: &Json| compile_with_formats(schema).is_ok_and(|it| it.is_valid(instance));
+    let accepts =
+        |schema: &Json| schema.is_null() || compile_with_formats(schema).is_ok_and(|it| it.is_valid(instance));
     let is_refused_now = (direction == Direction::Input) == (change.class == Class::Breaking);
     (accepts(old), accepts(new)) == (is_refused_now, !is_refused_now)
 }
@@ -41,4 +44,79 @@ fn every_change_has_its_class_in_both_directions() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 120, "{count} comparisons");
+}
+
+/// A schema of few words, so that two of them have much in common.
+fn schema() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(json!({})),
+        Just(json!({ "type": "string" })),
+        (0..4u8, 0..4u8)
+            .prop_map(|(least, more)| json!({ "type": "integer", "minimum": least, "maximum": least + more })),
+        prop::sample::subsequence(vec!["a", "b", "c"], 1..3).prop_map(|it| json!({ "enum": it })),
+        Just(json!({ "type": ["string", "null"], "pattern": "^a+$" })),
+        Just(json!({ "$ref": "#" })),
+    ];
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        let named = prop::collection::btree_map("[a-c]", inner.clone(), 0..3);
+        let required = prop::sample::subsequence(vec!["a", "b", "c"], 0..2);
+        let object = (named, required, any::<bool>()).prop_map(|(properties, required, is_open)| {
+            json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": is_open })
+        });
+        let list = (prop_oneof!["anyOf", "oneOf", "allOf"], prop::collection::vec(inner.clone(), 1..3));
+        prop_oneof![
+            object,
+            list.prop_map(|(keyword, schemas)| json!({ keyword: schemas })),
+            inner.clone().prop_map(|items| json!({ "type": "array", "items": items })),
+            inner.prop_map(|it| json!({ "not": it })),
+        ]
+    })
+}
+
+/// The same schema with its keys and lists without order the other way round.
+fn reversed(value: &Json) -> Json {
+    let is_unordered = |key: &str| ["required", "enum", "type", "anyOf", "oneOf"].contains(&key);
+    match value {
+        Json::Object(members) => members
+            .iter()
+            .rev()
+            .map(|(key, value)| match reversed(value) {
+                Json::Array(mut items) if is_unordered(key) => {
+                    items.reverse();
+                    (key.clone(), items.into())
+                }
+                value => (key.clone(), value),
+            })
+            .collect(),
+        Json::Array(items) => items.iter().map(reversed).collect(),
+        other => other.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_schema_is_the_same_in_another_order(schema in schema()) {
+        for direction in [Direction::Input, Direction::Output] {
+            prop_assert_eq!(compare(&schema, &reversed(&schema), direction), []);
+        }
+    }
+
+    #[test]
+    fn every_instance_separates_the_schemas(old in schema(), new in schema()) {
+        for direction in [Direction::Input, Direction::Output] {
+            let changes = compare(&old, &new, direction);
+            prop_assert!(changes.iter().all(|it| separates(&old, &new, it, direction)), "{:?}", changes);
+            // Without a bad change, no value shows one.
+            let is_new = |it: &SchemaChange| ["property-added", "required-added", "additional-properties-allowed"].contains(&it.rule);
+            if changes.iter().all(|it| it.class < Class::Behaviour && !is_new(it)) {
+                let (source, target) = if direction == Direction::Input { (&old, &new) } else { (&new, &old) };
+                let accepts = |schema: &Json, value: &Json| json_schema::accepts(schema, value) == Some(true);
+                let mut values = Instances::new(View::new(source), 9).take(100);
+                let broken = values.find(|value| accepts(source, value) && !accepts(target, value));
+                prop_assert_eq!(broken, None, "{:?}", changes);
+            }
+        }
+    }
 }

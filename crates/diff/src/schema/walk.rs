@@ -15,11 +15,16 @@ use super::{
     types::Types,
 };
 
+/// The depth at which nothing more is compared.
+const DEEPEST: usize = 64;
+
 pub(super) struct Walk<'c> {
     pub direction: Direction,
     pub fuel: &'c Fuel,
     pub drafts: Vec<Draft>,
     visited: HashSet<(String, String)>,
+    /// What is being compared, from the root.
+    active: Vec<(String, String)>,
     /// Whether a value that a schema refuses is refused by the whole.
     is_certain: bool,
 }
@@ -62,7 +67,7 @@ fn member(path: &str, name: &str) -> String {
 
 impl<'c> Walk<'c> {
     pub(super) fn new(direction: Direction, fuel: &'c Fuel) -> Self {
-        Walk { direction, fuel, drafts: Vec::new(), visited: HashSet::new(), is_certain: true }
+        Walk { direction, fuel, drafts: Vec::new(), visited: HashSet::new(), active: Vec::new(), is_certain: true }
     }
 
     /// The class of a change of unclear form with this effect.
@@ -83,21 +88,19 @@ impl<'c> Walk<'c> {
             return;
         }
         let (old, new) = (&Shape::of(old, self.fuel), &Shape::of(new, self.fuel));
-        if !self.visited.insert((old.place.pointer.clone(), new.place.pointer.clone())) {
+        let pointers = (old.place.pointer.clone(), new.place.pointer.clone());
+        if !self.visited.insert(pointers.clone()) {
             return;
         }
         let pair = Pair { old, new, path };
-        if self.fuel.get() == 0 {
+        if self.fuel.get() == 0 || self.active.len() > DEEPEST {
             let draft = self.draft("condition-changed", &pair, "has a schema that is too large to compare");
-            return self
-                .drafts
-                .push(draft.at((Some(old.place.pointer.clone()), Some(new.place.pointer.clone())), pair.schemas()));
+            return self.drafts.push(draft.at((Some(pointers.0), Some(pointers.1)), pair.schemas()));
         }
+        self.active.push(pointers);
         self.compare_annotations(&pair);
-        if self.compare_with_one(&pair) {
-            return;
-        }
-        if self.compare_types(&pair) {
+        let is_certain = self.is_certain;
+        if !self.compare_with_one(&pair) && self.compare_types(&pair) {
             self.compare_limits(&pair);
             self.compare_texts(&pair);
             self.compare_properties(&pair);
@@ -105,6 +108,8 @@ impl<'c> Walk<'c> {
             self.compare_conditions(&pair);
             self.compare_alternatives(&pair);
         }
+        self.is_certain = is_certain;
+        self.active.pop();
     }
 
     fn compare_annotations(&mut self, pair: &Pair<'_, '_>) {
@@ -168,7 +173,9 @@ impl<'c> Walk<'c> {
         }
         if let (Some(before), Some(after)) = (&old.choices, &new.choices) {
             self.compare_choices(pair, before, after);
-            return false;
+            // What else they say may be about none of these values.
+            self.is_certain = false;
+            return true;
         }
         if old.types != new.types {
             let id = match (old.types.contains(new.types), new.types.contains(old.types)) {
@@ -194,7 +201,12 @@ impl<'c> Walk<'c> {
             }
             _ => self.draft("enum-removed", pair, "is not restricted to listed values any more"),
         };
-        self.drafts.push(draft.at(choices_at, pair.schemas()));
+        let draft = draft.at(choices_at, pair.schemas());
+        let other = if new.choices.is_some() { old } else { new };
+        self.drafts.push(match other.has_assertions() {
+            true => Draft { effect: Effect::Unclear, class: Class::Breaking, is_certain: false, ..draft },
+            false => draft,
+        });
         false
     }
 
@@ -230,14 +242,25 @@ impl<'c> Walk<'c> {
             let pointers = (at(before, was_required), at(after, is_required));
             match (before, after) {
                 (Some(before), Some(after)) => self.visit(before, after, path),
+                // It only has no schema of its own on one side.
+                (Some(before), None) if is_required.is_some() && !new.is_closed() => {
+                    self.visit(before, &new.additional(), path);
+                }
+                (None, Some(after)) if was_required.is_some() && !old.is_closed() => {
+                    self.visit(&old.additional(), after, path);
+                }
                 (None, Some(_)) if is_required.is_none() => {
                     let draft = self.draft("property-added", &property, "is new").because("nothing has to use it");
                     self.drafts.push(draft.at(pointers, pair.schemas()));
                     continue;
                 }
-                (Some(_), None) if is_required.is_none() => {
+                (Some(before), None) => {
                     let draft = self.removed(&property, was_required.is_some()).at(pointers, pair.schemas());
                     self.drafts.push(draft.about(name));
+                    let additional = new.keywords.get("additionalProperties").filter(|_| !new.is_closed());
+                    if let (Direction::Input, Some(additional)) = (self.direction, additional) {
+                        self.visit(before, additional, path);
+                    }
                     continue;
                 }
                 _ => {}
@@ -270,7 +293,6 @@ impl<'c> Walk<'c> {
         let with = |class, effect, is_certain, reason: &str| {
             Draft { class, effect, is_certain: is_certain && self.is_certain, ..draft.clone() }.because(reason)
         };
-        let is_open = !pair.new.keywords.contains_key("additionalProperties");
         match self.direction {
             Direction::Output if was_required => with(Class::Breaking, effect, true, "a reader needs it"),
             Direction::Output => with(Class::Breaking, effect, false, "a reader may use it"),
@@ -278,8 +300,7 @@ impl<'c> Walk<'c> {
                 let is_certain = !pair.new.keywords.contains_key("patternProperties");
                 with(Class::Breaking, effect, is_certain, "calls with it are refused")
             }
-            Direction::Input if is_open => with(Class::Behaviour, Effect::None, true, "its value is ignored"),
-            Direction::Input => with(Class::Breaking, Effect::Unclear, false, "its value may be refused"),
+            Direction::Input => with(Class::Behaviour, Effect::None, true, "its value is ignored"),
         }
     }
 
@@ -306,10 +327,7 @@ impl<'c> Walk<'c> {
             ),
             (false, false) => {
                 if before.is_some() || after.is_some() {
-                    let absent = |shape: &Shape<'_>| Place::anything(format!("{}/{keyword}", shape.place.pointer));
-                    let (absent_before, absent_after) = (absent(pair.old), absent(pair.new));
-                    let path = &member(pair.path, "*");
-                    self.visit(before.unwrap_or(&absent_before), after.unwrap_or(&absent_after), path);
+                    self.visit(&pair.old.additional(), &pair.new.additional(), &member(pair.path, "*"));
                 }
                 return;
             }
@@ -383,6 +401,9 @@ impl<'c> Walk<'c> {
     /// Whether one of two schemas accepts what the other refuses, as far as their form shows.
     pub(super) fn differs(&self, old: &Place<'_>, new: &Place<'_>) -> bool {
         let mut trial = Walk::new(self.direction, self.fuel);
+        // What is being compared already is the same as long as nothing says otherwise.
+        trial.visited.extend(self.active.iter().cloned());
+        trial.active.clone_from(&self.active);
         trial.visit(old, new, "");
         let is_annotation = |draft: &Draft| draft.effect == Effect::None && !draft.rule.id.starts_with("property-");
         !trial.drafts.iter().all(is_annotation)
