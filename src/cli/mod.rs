@@ -146,7 +146,7 @@ enum Command {
     Config(config::ConfigArgs),
     Repl(Box<repl::ReplArgs>),
     Chat(Box<repl::ChatArgs>),
-    Init(init::InitArgs),
+    Init(Box<init::InitArgs>),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
@@ -215,6 +215,7 @@ impl Command {
             self,
             Command::Check(_)
                 | Command::Codegen(_)
+                | Command::Init(_)
                 | Command::Mcp(_)
                 | Command::Record(_)
                 | Command::Repl(_)

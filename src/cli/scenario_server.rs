@@ -12,22 +12,22 @@ pub(super) fn scenario_server(target: &Target, folder: &Path) -> Json {
     };
     match target {
         Target::Stdio(command) => {
-            let mut server = json!({ "command": program(&command.program, folder) });
+            let mut server = json!({ "command": literal(&program(&command.program, folder)) });
             if !command.args.is_empty() {
-                server["args"] = command.args.clone().into();
+                server["args"] = command.args.iter().map(|arg| literal(arg)).collect();
             }
             if !command.env.is_empty() {
                 let names = command.env.keys().map(|name| (name.clone(), name.clone())).collect();
                 server["env"] = variables(names).into();
             }
             if let Some(cwd) = &command.cwd {
-                server["cwd"] = cwd.display().to_string().into();
+                server["cwd"] = literal(&cwd.display().to_string()).into();
             }
             server
         }
         target => {
             let (url, headers) = target.endpoint().map(|at| (at.url.as_str(), &at.headers[..])).unwrap_or_default();
-            let mut server = json!({ "url": url, "type": target.transport().as_str() });
+            let mut server = json!({ "url": literal(url), "type": target.transport().as_str() });
             if !headers.is_empty() {
                 let variable = |name: &str| name.to_uppercase().replace('-', "_");
                 let names = headers.iter().map(|(name, _)| (name.clone(), variable(name))).collect();
@@ -36,6 +36,12 @@ pub(super) fn scenario_server(target: &Target, folder: &Path) -> Json {
             server
         }
     }
+}
+
+/// A text of a file in which no variable is replaced.
+fn literal(text: &str) -> String {
+    let has_variable = text.contains("$$") || text.contains("${");
+    if has_variable { text.replace('$', "$$") } else { text.to_owned() }
 }
 
 /// The same without variables, which may not be set here.
@@ -76,12 +82,12 @@ mod tests {
     fn a_server_in_a_file_has_no_secrets_and_is_found_from_there() {
         let command = CommandSpec {
             program: "./bin/server".into(),
-            args: vec!["-v".into()],
+            args: vec!["-v".into(), "$HOME".into(), "$$ ${A}".into()],
             env: [("API_KEY".to_owned(), "geheim".to_owned())].into(),
             ..CommandSpec::default()
         };
         let server = |folder: &str| scenario_server(&Target::Stdio(command.clone()), Path::new(folder));
-        let expected = json!({ "command": "../../bin/server", "args": ["-v"], "env": { "API_KEY": "${API_KEY}" } });
+        let expected = json!({ "command": "../../bin/server", "args": ["-v", "$HOME", "$$$$ $${A}"], "env": { "API_KEY": "${API_KEY}" } });
         assert_eq!(server("a/b"), expected);
         assert_eq!(server("")["command"], "./bin/server");
         assert!(server("/x")["command"].as_str().is_some_and(|program| Path::new(program).is_absolute()));

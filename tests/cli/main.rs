@@ -16,6 +16,7 @@ mod conversation;
 mod final_answer;
 mod full_disk;
 mod hub;
+mod init;
 mod issuer;
 mod mcp;
 mod mcp_auth;

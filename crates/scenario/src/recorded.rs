@@ -27,6 +27,14 @@ use super::observation::without_envelope;
 /// The name of the server in the scenarios.
 pub(super) const SERVER: &str = "server";
 
+/// The lists: the method, the step that has all pages, and the name of its snapshot.
+const LISTS: [(&str, &str, &str); 4] = [
+    ("tools/list", "discover", "tools"),
+    ("resources/list", "list_resources", "resources"),
+    ("resources/templates/list", "list_resource_templates", "templates"),
+    ("prompts/list", "list_prompts", "prompts"),
+];
+
 /// A scenario of a connection.
 #[derive(Debug)]
 pub struct RecordedScenario {
@@ -34,6 +42,10 @@ pub struct RecordedScenario {
     pub server: String,
     /// What of the connection is not in the scenario.
     pub lost: Vec<String>,
+    /// Comments at the beginning of the file, each a whole line.
+    pub head: String,
+    /// Comments after the steps.
+    pub tail: String,
     version: Version,
     /// Answers to requests of the server that came outside of a step.
     answers: Map<String, Json>,
@@ -46,7 +58,7 @@ pub(super) struct RecordedStep {
     step: Map<String, Json>,
     /// The name of its snapshot. None if the answer is different each time, or is expected in another way.
     pub(super) snapshot: Option<String>,
-    /// The recorded answer.
+    /// The recorded answer; null if that of the replay is right.
     pub(super) view: Json,
 }
 
@@ -108,7 +120,8 @@ impl RecordedScenario {
         }
         lost.sort();
         lost.dedup();
-        RecordedScenario { server: server.to_owned(), lost, version, answers, steps }
+        let (head, tail) = (String::new(), String::new());
+        RecordedScenario { server: server.to_owned(), lost, head, tail, version, answers, steps }
     }
 
     /// The text of the scenario file, for a server as it stands in one, with these redactions.
@@ -123,7 +136,27 @@ impl RecordedScenario {
             file.insert("redact".to_owned(), redactions.into());
         }
         file.insert("steps".to_owned(), self.steps.iter().map(RecordedStep::to_json).collect());
-        yaml::to_text(&file)
+        format!("{}{}{}", self.head, yaml::to_text(&file), self.tail)
+    }
+
+    /// The same with a step for each kind of list, as `discover`. What is right is not what was recorded, but what the
+    /// replay brings.
+    #[must_use]
+    pub fn with_surface(mut self) -> RecordedScenario {
+        let mut seen = Vec::new();
+        self.steps.retain_mut(|step| {
+            let list =
+                LISTS.iter().find(|(method, ..)| step.step.get("request").is_some_and(|it| it["method"] == *method));
+            let Some((method, action, name)) = list.filter(|_| !step.step.contains_key("expect")) else { return true };
+            if seen.contains(method) {
+                return false;
+            }
+            seen.push(*method);
+            step.step = Map::from_iter([((*action).to_owned(), json!({}))]);
+            (step.snapshot, step.view) = (Some((*name).to_owned()), Json::Null);
+            true
+        });
+        self
     }
 }
 

@@ -98,6 +98,10 @@ pub async fn replay(
             step.snapshot = None;
             continue;
         }
+        if step.view.is_null() {
+            step.view = run.as_ref().map(|(_, other)| other.clone()).unwrap_or_default();
+            continue;
+        }
         // A client asks for notifications in its own way.
         let notifications = run.as_ref().and_then(|(_, other)| other.get("notifications"));
         let view = match notifications {

@@ -1,18 +1,28 @@
 //! `rehearse init`: the first files of a project.
 
+mod server;
+
 use std::{
     fs::{self, File},
     io::ErrorKind,
     path::{Path, PathBuf},
 };
 
-use super::{Exit, Failure, output};
+use super::{Exit, Failure, mcp::target::TargetArgs, output};
 
+const WORKFLOW: (&str, &str) = (".github/workflows/rehearse.yml", include_str!("workflow.yml"));
 const FILES: [(&str, &str); 3] = [
     ("mocks/weather.yaml", include_str!("mock.yaml")),
     ("scenarios/weather.yaml", include_str!("scenario.yaml")),
-    (".github/workflows/rehearse.yml", include_str!("workflow.yml")),
+    WORKFLOW,
 ];
+const EXAMPLES: &str = "\
+Examples:
+  rehearse init                      an example: a mock and a scenario of it
+  rehearse init -- node server.js    a scenario of this server, its snapshots and a mock of it
+  rehearse init --http URL --allow-tool 'get_*'
+
+Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.";
 
 const NEXT: &str = "
 Next:
@@ -23,13 +33,26 @@ Next:
 
 /// Write a first mock, a scenario and a CI workflow
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct InitArgs {
     /// The folder of the project
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
+    /// Call these tools of the server too; `*` stands for any text (repeatable)
+    #[arg(long = "allow-tool", value_name = "NAME")]
+    allow_tools: Vec<String>,
+    /// Overwrite the scenario and the mock of the server
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    target: TargetArgs,
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
+    let described = args.target.described_command().map_err(Failure::Usage)?;
+    if described.is_some() || args.target.named_file().is_some() {
+        return server::run(args);
+    }
     let mut report = String::new();
     for (name, text) in FILES {
         let is_new = write_new(&args.folder.join(name), text)

@@ -1,0 +1,203 @@
+//! `rehearse init -- COMMAND`: a scenario of a server, with its snapshots, a mock of it and a CI workflow.
+//!
+//! The server is listed, and what may be called is called once. That is a recording, so it becomes the scenario and the mock
+//! as any recording does. Its lists become steps such as `discover`.
+
+use std::{path::Path, time::SystemTime};
+
+use clap::Parser;
+use serde_json::{Map, Value, json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::{InitArgs, WORKFLOW, write_new};
+use crate::cli::{
+    Cli, Exit, Failure,
+    config::resolved_server::default_protocol,
+    mcp::target::Server,
+    output,
+    process_guard::block_on_guarded,
+    scenario_server::{scenario_server, variables, without_variables},
+    style,
+    trace_file::mask,
+};
+use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
+use rehearse_client::{
+    CallOptions, ClientRecorder, ConnectOptions, Failure as CallFailure, Listing, Session, ToolPermission,
+};
+use rehearse_document::json_schema::example;
+use rehearse_mock::recording::RecordedScript;
+use rehearse_protocol::{
+    Trace,
+    trace_file::{ConnectionInfo, RecordedConnection, TraceFile},
+};
+use rehearse_scenario::{RecordedScenario, Replay, ReplayTarget, RunOptions, replay};
+use rehearse_system::program::quoted;
+
+/// The most resources that are read.
+const MAX_READS: usize = 20;
+/// The name of a tool that no server has.
+const UNKNOWN: &str = "no_such_tool";
+
+/// What a server has shown.
+struct Survey {
+    name: String,
+    trace: Trace,
+    /// The tools that may not be called.
+    uncalled: Vec<Value>,
+}
+
+pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
+    let server = args.target.one("--stdio or --http")?;
+    let permission = ToolPermission { allowed: args.allow_tools.clone(), ..ToolPermission::default() };
+    let survey = block_on_guarded(Box::pin(survey(&server, &permission)))?;
+    let name = survey.name.clone();
+    let folder = args.folder.strip_prefix(".").unwrap_or(&args.folder);
+    let scenario = folder.join("scenarios").join(format!("{name}.yaml"));
+    let mock = folder.join("mocks").join(format!("{name}.yaml"));
+    if let Some(path) = [&scenario, &mock].into_iter().find(|path| path.exists() && !args.force) {
+        return Err(Failure::Usage(format!("{} exists; --force overwrites it", path.display())));
+    }
+    let info = ConnectionInfo::new(&*name, server.resolved.config.target.transport());
+    let mut file = TraceFile { connections: vec![RecordedConnection { info, trace: survey.trace }], is_cut: false };
+    let recorded = RecordedScenario::all(&file).pop().map(RecordedScenario::with_surface);
+    let Some(mut recorded) = recorded else {
+        return Err(Failure::cannot(format!("the server '{}' has answered nothing", server.name())));
+    };
+    recorded.head = format!("# Tests of the server {name}. Run them with: rehearse run\n");
+    recorded.tail = comment(&survey.uncalled);
+    for what in &recorded.lost {
+        style::warn(&format!("not in the scenario: {what}"));
+    }
+    let written = scenario_server(&server.resolved.config.target, scenario.parent().unwrap_or(Path::new("")));
+    let neutral = without_variables(&written);
+    let replay = block_on_guarded(Box::pin(replayed(&server, recorded, &neutral, &scenario)))?;
+    replay.notes.iter().for_each(|note| style::warn(note));
+    let cannot = |path: &Path, error| Failure::cannot(format!("cannot write {}: {error}", path.display()));
+    replay.write(&written).map_err(|error| cannot(&scenario, error))?;
+    // What looks like a secret is no part of a mock.
+    mask(&mut file, &server.resolved.secrets);
+    let script = RecordedScript::new(&file);
+    if let Some(folder) = mock.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| cannot(&mock, error))?;
+    }
+    output::write_file(&mock, script.text.as_bytes())?;
+    let (workflow, text) = WORKFLOW;
+    let place = folder.join(workflow);
+    let is_new = write_new(&place, &text.replace(RUN, INSTALL)).map_err(|error| cannot(&place, error))?;
+    let (one, other) = (scenario.display(), mock.display());
+    let third = if is_new { "wrote " } else { "exists" };
+    style::print(&format!("wrote  {one}\nwrote  {other}\n{third} {}\n\n", place.display()));
+    let ran = Cli::try_parse_from(["rehearse", "run", &scenario.display().to_string()]);
+    let exit = ran.map_err(|error| Failure::cannot(error.to_string()))?.command.run()?;
+    let needed = variables(&written);
+    let set = if needed.is_empty() { String::new() } else { format!("\nThe scenario needs: {}\n", needed.join(", ")) };
+    let (scenario, mock) = (quoted(&scenario.display().to_string()), quoted(&mock.display().to_string()));
+    let next = [
+        (format!("rehearse run {scenario}"), "compare again after a change of the server"),
+        (format!("rehearse run {scenario} --update"), "accept the change"),
+        (format!("rehearse mock {mock} --listen 8888"), "serve the mock"),
+    ];
+    let width = next.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
+    let next: String = next.iter().map(|(line, what)| format!("  {line:width$}  {what}\n")).collect();
+    output::write(format!("{set}\nNext:\n{next}").as_bytes())?;
+    Ok(exit)
+}
+
+/// The step of the workflow that runs the scenarios.
+const RUN: &str = "      - run: rehearse run";
+/// The same after what a server needs.
+const INSTALL: &str = "      # Install your server here: the scenario starts it.\n      - run: rehearse run";
+
+/// Lists everything, and calls what may be called.
+async fn survey(server: &Server, permission: &ToolPermission) -> Result<Survey, Failure> {
+    let (config, recorder) = (&server.resolved.config, ClientRecorder::new());
+    let options = ConnectOptions { recorder: recorder.clone(), ..ConnectOptions::default() };
+    let session = Session::connect_with(config, default_protocol(config), options).await;
+    let session =
+        session.map_err(|error| Failure::cannot(format!("cannot connect to server '{}': {error}", server.name())))?;
+    let info = session.info();
+    let own = info.server_info.as_deref().map(json_of).unwrap_or_default();
+    let name = file_name(own["name"].as_str().unwrap_or_else(|| server.name()));
+    let mut uncalled = Vec::new();
+    let options = CallOptions::default;
+    if info.declares("tools") {
+        let tools = items(session.list_tools(options()).await);
+        let (called, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| permission.allows(tool));
+        uncalled = others;
+        for tool in &called {
+            let arguments = example::object(&tool["inputSchema"]);
+            // What comes is in the recording.
+            let _ = session.call_tool(text(&tool["name"]), Some(arguments), options()).await;
+        }
+        let needs = |tool: &&Value| tool["inputSchema"]["required"].as_array().is_some_and(|it| !it.is_empty());
+        let refused = called.iter().find(needs).map_or(UNKNOWN, |tool| text(&tool["name"]));
+        let _ = session.call_tool(refused, Some(Map::new()), options()).await;
+    }
+    if info.declares("resources") {
+        for resource in items(session.list_resources(options()).await).iter().take(MAX_READS) {
+            let _ = session.read_resource(text(&resource["uri"]), options()).await;
+        }
+        let _ = session.list_resource_templates(options()).await;
+    }
+    if info.declares("prompts") {
+        for prompt in items(session.list_prompts(options()).await) {
+            let arguments = prompt["arguments"].as_array().into_iter().flatten();
+            let required = arguments.filter(|argument| argument["required"] == true);
+            let required = required.map(|argument| (text(&argument["name"]).to_owned(), "test".into()));
+            let _ = session.get_prompt(text(&prompt["name"]), Some(required.collect()), options()).await;
+        }
+    }
+    session.close().await;
+    Ok(Survey { name, trace: recorder.trace(), uncalled })
+}
+
+async fn replayed(
+    server: &Server,
+    recorded: RecordedScenario,
+    neutral: &Value,
+    path: &Path,
+) -> Result<Replay, Failure> {
+    let config = &server.resolved.config;
+    let today = humantime::format_rfc3339(SystemTime::now()).to_string();
+    let options = RunOptions { builtin_scripts: BUILTIN_SCRIPTS, ..RunOptions::default() };
+    let (target, timeouts) = (&config.target, config.timeouts);
+    let at = ReplayTarget { target, server: neutral, timeouts, path, today: &today[..10] };
+    replay(recorded, at, &options, &CancellationToken::new()).await.map_err(Failure::Invalid)
+}
+
+/// The calls of tools that were not called, for people to fill in.
+fn comment(uncalled: &[Value]) -> String {
+    if uncalled.is_empty() {
+        return String::new();
+    }
+    let mut comment =
+        "  # These tools may change something, so they were not called. Fill in the arguments, remove the\n  \
+                       # number sign and run `rehearse run --update`, or run `rehearse init` with --allow-tool NAME.\n"
+            .to_owned();
+    for tool in uncalled {
+        let name = text(&tool["name"]);
+        let call = json!({ "tool": name, "args": example::object(&tool["inputSchema"]) });
+        comment += &format!("  # - {{ call: {call}, snapshot: call-{} }}\n", file_name(name));
+    }
+    comment
+}
+
+/// The items of a list; none if there is no list.
+fn items(listing: Result<Listing, CallFailure>) -> Vec<Value> {
+    listing.map(|listing| listing.valid().map(json_of).collect()).unwrap_or_default()
+}
+
+fn json_of(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_default()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A name with the characters that every file system and every snapshot may have.
+fn file_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let words: Vec<_> = name.split(|c| !is_plain(c)).filter(|word| !word.is_empty()).collect();
+    if words.is_empty() { "server".to_owned() } else { words.join("-") }
+}
