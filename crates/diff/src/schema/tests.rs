@@ -46,6 +46,49 @@ fn every_change_has_its_class_in_both_directions() {
     assert!(count > 120, "{count} comparisons");
 }
 
+#[test]
+fn a_change_is_said_with_its_path_and_its_reason() {
+    let tags = |tag: Json| json!({ "properties": { "filter": { "properties": { "tags": { "items": tag } } } } });
+    let say = |old: Json, new: Json, direction| {
+        let changes = compare(&tags(old), &tags(new), direction);
+        changes.into_iter().map(|it| it.message).collect::<Vec<_>>().join(" ")
+    };
+    let limit = |most: u32| json!({ "type": "integer", "maximum": most });
+    assert_eq!(
+        say(limit(100), limit(50), Direction::Input),
+        "`filter.tags[]` must be at most 50 now, at most 100 before: larger values are refused."
+    );
+    assert_eq!(
+        say(json!({ "enum": ["a"] }), json!({ "enum": ["a", "b"] }), Direction::Output),
+        "`filter.tags[]` may be \"b\" now: a reader may meet values that it does not expect."
+    );
+    assert_eq!(
+        say(json!({ "pattern": "^(?=a)a$" }), json!({ "pattern": "^a$" }), Direction::Input),
+        "`filter.tags[]` must have the pattern \"^a$\" now, \"^(?=a)a$\" before: possibly breaking, none of 1000 \
+         generated values shows it."
+    );
+}
+
+#[test]
+fn schemas_that_refer_to_themselves_and_what_is_no_schema_come_to_an_end() {
+    let list = |least: u32| json!({ "type": "array", "items": { "$ref": "#" }, "minItems": least });
+    let parts = json!([{ "$ref": "#" }, { "$ref": "#" }, { "not": { "$ref": "#/x" } }]);
+    let schemas = [
+        json!({ "anyOf": [list(0), list(1), list(2)] }),
+        json!({ "anyOf": [list(0), list(1), list(3), { "not": { "$ref": "#" } }] }),
+        json!({ "allOf": parts, "oneOf": parts, "x": list(4) }),
+        json!({ "$ref": "#" }),
+        json!({ "properties": 5, "required": {}, "enum": 1, "anyOf": {}, "allOf": [1], "items": [[]] }),
+        json!([5]),
+    ];
+    for old in &schemas {
+        for new in &schemas {
+            let changes = compare(old, new, Direction::Input);
+            assert_eq!(changes.is_empty(), old == new, "{old} {new}");
+        }
+    }
+}
+
 /// A schema of few words, so that two of them have much in common.
 fn schema() -> impl Strategy<Value = Json> {
     let leaf = prop_oneof![

@@ -84,7 +84,8 @@ impl<'c> Walk<'c> {
     }
 
     pub(super) fn visit(&mut self, old: &Place<'_>, new: &Place<'_>, path: &str) {
-        if !burn(self.fuel) {
+        let is_unchanged = old.json() == new.json() && !refers(old.json());
+        if is_unchanged || !burn(self.fuel) {
             return;
         }
         let (old, new) = (&Shape::of(old, self.fuel), &Shape::of(new, self.fuel));
@@ -414,6 +415,17 @@ impl<'c> Walk<'c> {
         let is_certain = std::mem::replace(&mut self.is_certain, false);
         self.visit(old, new, path);
         self.is_certain = is_certain;
+    }
+}
+
+/// Whether a schema may have another meaning in another document.
+fn refers(schema: &Json) -> bool {
+    match schema {
+        Json::Object(members) => {
+            members.iter().any(|(key, value)| key.ends_with("Ref") || key == "$ref" || refers(value))
+        }
+        Json::Array(items) => items.iter().any(refers),
+        _ => false,
     }
 }
 
