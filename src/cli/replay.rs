@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct ReplayArgs {
     /// Replay the requests of a trace file against a server, and compare the answers
     #[arg(long, value_name = "FILE", hide_short_help = true)]
-    #[arg(conflicts_with_all = ["paths", "filters", "list", "update", "repeat", "fail_fast", "keep_going", "shard", "jobs"])]
+    #[arg(conflicts_with_all = ["paths", "filters", "list", "update", "repeat", "fail_fast", "keep_going", "shard", "jobs", "coverage"])]
     from_trace: Option<PathBuf>,
     /// Write the recording as a scenario with snapshots to this folder
     #[arg(long, value_name = "FOLDER", requires = "from_trace", hide_short_help = true)]

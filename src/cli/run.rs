@@ -47,8 +47,7 @@ Examples:
   rehearse run scenarios/progress.yaml --trace  show the frames around failures
   rehearse run --filter '/http/' --filter '/ws/2026'
   rehearse run --update                         accept results that all cells agree on
-  rehearse run --update --repeat 3              only those that are the same three times
-  rehearse run --format junit --output report.xml
+  rehearse run --coverage --fail-under 80%      what of the server they use
   rehearse run --check                          also judge the traffic by the specification
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
   rehearse run --from-trace t.jsonl -- node s.js  replay a recording, and compare
@@ -74,7 +73,7 @@ pub(super) struct RunArgs {
     /// Accept new results as snapshots if all cells agree
     #[arg(short, long)]
     update: bool,
-    /// Run each cell this many times; a result that differs between runs is a failure
+    /// Run each cell this many times; a result that differs is a failure
     #[arg(long, value_name = "N", default_value_t = NonZeroU32::MIN, hide_default_value = true)]
     repeat: NonZeroU32,
     /// Start no further cell after the first failure
@@ -98,6 +97,13 @@ pub(super) struct RunArgs {
     /// Check the traffic of each cell against the MCP specification; a violated MUST fails it
     #[arg(long)]
     check: bool,
+    /// Show how much of the servers the scenarios use
+    #[arg(long)]
+    coverage: bool,
+    /// With --coverage: fail if less than this was used, such as 80%
+    #[arg(long, value_name = "PERCENT", value_parser = percent, hide_short_help = true)]
+    #[arg(requires = "coverage", conflicts_with = "shard")]
+    fail_under: Option<f64>,
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
@@ -168,6 +174,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         fail_fast: args.fail_fast,
         keep_going: args.keep_going,
         repeat: args.repeat.get(),
+        coverage: args.coverage,
         ..options(&args, file.as_ref(), &secrets)?
     };
     let done = block_on(execute(plan, options))?;
@@ -238,11 +245,25 @@ fn report(args: &RunArgs, mut result: RunResult, secrets: &BTreeMap<PathBuf, Sec
         }
     }
     let verdict = result.verdict();
+    let covered = result.coverage.as_ref().map(|coverage| coverage.percent);
+    let lacking = covered.zip(args.fail_under).filter(|(covered, least)| covered < least);
     let results = Results { run: Some(result), ..Results::default() };
     let layout = Layout { width: super::style::width(), trace: args.trace, ..Layout::default() };
     output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
-    Ok(verdict)
+    Ok(match lacking {
+        Some((covered, least)) => {
+            super::style::print(&format!("the coverage is {covered} %, which is less than {least} %\n"));
+            if verdict == Verdict::Passed { Verdict::Failed } else { verdict }
+        }
+        None => verdict,
+    })
+}
+
+/// A percentage, with or without its sign.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    number.filter(|number| (0.0..=100.0).contains(number)).ok_or_else(|| "write a number up to 100, such as 80%".into())
 }
 
 /// What becomes of the traffic.

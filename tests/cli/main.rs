@@ -13,6 +13,7 @@ mod config_docs;
 mod config_show;
 mod conformance_client;
 mod conversation;
+mod coverage;
 mod final_answer;
 mod full_disk;
 mod hub;

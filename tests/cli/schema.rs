@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     check::{BROKEN, GOOD, SHOP, shop, target},
+    coverage,
     mock::INITIALIZE,
     rehearse::{Post, Rehearse, Run, request},
 };
@@ -172,7 +173,8 @@ steps:
     let part = files(&["--shard", "1/2"]).run();
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
-    let outputs = [json(&first), json(&again), json(&web), json(&part), json(&merged.run().code(3))];
+    let used = coverage::story(&["--format", "json"]).run();
+    let outputs = [json(&first), json(&again), json(&web), json(&part), json(&used), json(&merged.run().code(3))];
     describes("run", &outputs, &["again", "cause", "hex", "interrupted", "offset", "sdk"]);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
     // Some messages of a check are nested too deeply for this reader.

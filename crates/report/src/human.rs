@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use rehearse_system::program::quoted;
 
 use super::{
-    Cell, CellResult, CellViolation, Difference, Layout, RunResult, ScenarioResult, Status, StepResult, TraceLine,
+    Cell, CellResult, CellViolation, Coverage, Difference, Layout, RunResult, ScenarioResult, Status, StepResult,
+    TraceLine,
     check::violation_text,
     groups::grouped,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
@@ -24,6 +25,10 @@ const NAMED_CELLS: usize = 8;
 const ACCEPTED: usize = 20;
 /// How many cells a command line names at most.
 const FILTERS: usize = 3;
+/// How many items that were not used are named.
+const GAPS: usize = 20;
+/// The width of a column of a coverage.
+const COVERED: usize = 9;
 /// The number of rows after which a table repeats its header.
 const ROWS: usize = 40;
 /// The width of a cell's column, and of the time after it.
@@ -56,6 +61,7 @@ pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
     negotiated(&mut out, result);
     accepted(&mut out, result);
     again(&mut out, result);
+    coverage(&mut out, result);
     summary(&mut out, result);
     out
 }
@@ -360,6 +366,27 @@ fn trace(out: &mut String, lines: &[TraceLine], cell: &str, width: usize) {
                 let _ = writeln!(out, "{line}");
             }
         }
+    }
+}
+
+/// What of the servers was used, then what was not.
+fn coverage(out: &mut String, result: &RunResult) {
+    let Some(coverage) = &result.coverage else { return };
+    let _ = writeln!(out, "\n{}", styled(coverage.title(), STRONG));
+    let rows = coverage.rows();
+    let name_width = rows.iter().map(|(name, _)| printable(name).chars().count()).max().unwrap_or_default();
+    let heads: String = Coverage::HEADS.iter().map(|head| format!("  {head:>COVERED$}")).collect();
+    let _ = writeln!(out, "  {}", styled(format!("{:name_width$}{heads}", ""), DIM));
+    for (name, cells) in &rows {
+        let cells: String = cells.iter().map(|cell| format!("  {cell:>COVERED$}")).collect();
+        let _ = writeln!(out, "  {:name_width$}{cells}", printable(name));
+    }
+    let gaps = coverage.gaps();
+    for gap in gaps.iter().take(GAPS) {
+        let _ = writeln!(out, "  not covered: {}", printable(gap));
+    }
+    if gaps.len() > GAPS {
+        let _ = writeln!(out, "  … and {} more, which are in the report as JSON", gaps.len() - GAPS);
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod check;
+mod coverage;
 pub mod diff;
 mod difference;
 pub mod findings;
@@ -26,6 +27,7 @@ pub mod text;
 mod verdict;
 mod wire_line;
 
+pub use coverage::{Coverage, CoverageBranch, CoverageItem, CoverageKind, ServerCoverage};
 pub use format::{Format, Layout, UnknownFormat};
 pub use origin::Origin;
 pub use results::ReadError;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::{
     last_lines,
-    summary::{BenchTable, Failure, Matrix, Outcome, Section, Summary},
+    summary::{Failure, Matrix, Outcome, Section, Summary, Table},
     text::{printable, printable_lines},
 };
 
@@ -51,7 +51,7 @@ fn section(out: &mut String, section: &Section) {
     if let more @ 1.. = section.failures.len().saturating_sub(DETAILED) {
         let _ = writeln!(out, "… and {more} more causes, in the other reports.\n");
     }
-    section.targets.iter().for_each(|target| table(out, target));
+    section.tables.iter().for_each(|it| table(out, it));
     if let Some(matrix) = &section.matrix {
         self::matrix(out, matrix);
     }
@@ -139,7 +139,7 @@ fn matrix(out: &mut String, matrix: &Matrix) {
     let _ = writeln!(out, "\n{hidden} other rows are not shown.\n");
 }
 
-fn table(out: &mut String, table: &BenchTable) {
+fn table(out: &mut String, table: &Table) {
     let _ = writeln!(out, "{}\n", escaped(&table.title));
     if let Some(error) = &table.error {
         let _ = writeln!(out, "{}\n", escaped(error));

@@ -144,6 +144,9 @@ impl RunResult {
         self.interrupted |= other.interrupted;
         other.shards.into_iter().for_each(|shards| MergedShards::merge(&mut self.shards, shards));
         self.totals = Totals::count(&self.scenarios);
+        if let Some(coverage) = other.coverage {
+            self.coverage.get_or_insert_default().merge(coverage);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
-    MergedShards, Shard, Verdict,
+    Coverage, MergedShards, Shard, Verdict,
     check::JudgedCheck,
     milliseconds,
     wire_line::{WireKind, WireLine},
@@ -42,6 +42,9 @@ pub struct RunResult {
     pub totals: Totals,
     /// One result for each scenario.
     pub scenarios: Vec<ScenarioResult>,
+    /// What of the servers the scenarios have used, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
 }
 
 /// One cell of a scenario's matrix: a transport and a protocol version.
@@ -273,6 +276,7 @@ impl RunResult {
             duration: Duration::ZERO,
             totals: Totals::default(),
             scenarios: Vec::new(),
+            coverage: None,
         }
     }
 

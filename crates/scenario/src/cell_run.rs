@@ -13,7 +13,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks,
+    Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks, Usage,
     connections::Connections,
     error::{StartError, StepError},
     observation::StepOutcome,
@@ -32,6 +32,8 @@ pub(super) struct CellRun {
     pub(super) result: CellResult,
     pub(super) recorded: Vec<RecordedSnapshot>,
     pub(super) redacted: UsedRules,
+    /// What of the servers it has used, if that is asked for.
+    pub(super) usage: Usage,
 }
 
 impl CellRun {
@@ -60,7 +62,7 @@ impl CellRun {
 
     /// A cell of which no step ran.
     pub(super) fn without_steps(result: CellResult) -> CellRun {
-        CellRun { result, recorded: Vec::new(), redacted: UsedRules::new() }
+        CellRun { result, recorded: Vec::new(), redacted: UsedRules::new(), usage: Usage::default() }
     }
 }
 
@@ -106,6 +108,10 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     let CellRunner { servers, recorded, redacted, negotiated, connections, .. } = runner;
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
     future::join_all(servers.into_iter().map(|server| server.stop(cancel))).await;
+    let mut usage = Usage::default();
+    if options.coverage {
+        connections.traces().iter().for_each(|(server, traces)| usage.add(server, traces));
+    }
     let violations = violations(scenario, cell, &options.hooks, &connections);
     let failed = steps.iter().any(|step| step.status == Status::Failed)
         || violations.iter().any(|found| found.check.verdict == CheckVerdict::Fail);
@@ -130,6 +136,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         },
         recorded,
         redacted,
+        usage,
     }
 }
 

@@ -46,6 +46,7 @@ mod cell_run;
 mod client_requests;
 mod config_servers;
 mod connections;
+mod coverage;
 mod error;
 mod expectations;
 mod final_answer;
@@ -74,6 +75,7 @@ mod volatile;
 
 pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
 pub use answers::parse_answers;
+pub use coverage::Usage;
 pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Scenario, TrafficHooks,
+    Scenario, TrafficHooks, Usage,
     cell_run::{self, CellRun},
     snapshot::{self, SnapshotMode},
 };
@@ -43,6 +43,8 @@ pub struct RunOptions {
     pub rehearse: PathBuf,
     /// What sees the traffic.
     pub hooks: TrafficHooks,
+    /// Whether the result says what of the servers was used.
+    pub coverage: bool,
 }
 
 impl Default for RunOptions {
@@ -57,6 +59,7 @@ impl Default for RunOptions {
             builtin_scripts: &[],
             rehearse: "rehearse".into(),
             hooks: TrafficHooks::default(),
+            coverage: false,
         }
     }
 }
@@ -164,6 +167,7 @@ pub async fn run(
     let mut addresses: BTreeMap<String, Arc<AsyncMutex<()>>> = BTreeMap::new();
     let stop = CancellationToken::new();
     let mut tasks = JoinSet::new();
+    let mut usage = options.coverage.then(Usage::default);
     let mut ran: Vec<Vec<Option<CellRun>>> = Vec::new();
     for (index, PlannedScenario { scenario, cells }) in plan.scenarios.iter().enumerate() {
         ran.push((0..cells.len()).map(|_| None).collect());
@@ -212,7 +216,10 @@ pub async fn run(
         }
     }
     while let Some(joined) = tasks.join_next().await {
-        if let Ok((index, position, finished)) = joined {
+        if let Ok((index, position, mut finished)) = joined {
+            if let Some(usage) = &mut usage {
+                usage.merge(std::mem::take(&mut finished.usage));
+            }
             ran[index][position] = Some(finished);
         }
     }
@@ -222,6 +229,7 @@ pub async fn run(
         duration: started.elapsed(),
         totals: Totals::count(&scenarios),
         scenarios,
+        coverage: usage.map(|usage| usage.coverage()),
         ..RunResult::new(options.seed)
     }
 }

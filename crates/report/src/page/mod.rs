@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::{
     Origin,
-    summary::{BenchTable, Failure, Outcome, Section, Source, Summary, readable},
+    summary::{Failure, Outcome, Section, Source, Summary, Table, readable},
     text::printable,
 };
 
@@ -143,7 +143,7 @@ fn section(at: usize, section: &Section) -> Markup {
                 }
                 (self::failure(&id(at, number), number, failure))
             }
-            @for target in &section.targets { (table(target)) }
+            @for table in &section.tables { (self::table(table)) }
             @if !section.untested.is_empty() {
                 h3 { "Not tested" }
                 details class="untested" {
@@ -322,7 +322,7 @@ fn difference(failure: &Failure) -> Markup {
     }
 }
 
-fn table(table: &BenchTable) -> Markup {
+fn table(table: &Table) -> Markup {
     html! {
         h3 { (printable(&table.title)) }
         @if let Some(error) = &table.error { p class="message" { (printable(error)) } }

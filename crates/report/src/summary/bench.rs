@@ -1,6 +1,6 @@
 //! The section of `rehearse bench`.
 
-use super::{BenchTable, Case, Failure, Outcome, Section, Suite, counted, missing_case, missing_parts};
+use super::{Case, Failure, Outcome, Section, Suite, Table, counted, missing_case, missing_parts};
 use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells};
 
 /// The bars of a histogram.
@@ -46,7 +46,7 @@ pub(super) fn section(result: &BenchResult) -> Section {
             ..Failure::new(Outcome::Failed, format!("slower than {}", comparison.base))
         });
     }
-    section.targets = result.targets.iter().map(table).collect();
+    section.tables = result.targets.iter().map(table).collect();
     section.remarks = result.comparisons.iter().map(text).chain(result.warnings.iter().cloned()).collect();
     section.remarks.extend(result.distance());
     section
@@ -88,7 +88,7 @@ fn text(comparison: &Comparison) -> String {
     format!("{comparison}, {}", comparison.change.phrase())
 }
 
-fn table(target: &TargetResult) -> BenchTable {
+fn table(target: &TargetResult) -> Table {
     let version = target.version.map(|version| format!(", {version}")).unwrap_or_default();
     let rows = target.measures.iter().map(|measure| (measure.name.clone(), table_cells(measure)));
     let with_latency = target.measures.iter().filter(|measure| measure.latency.count() > 1);
@@ -101,7 +101,7 @@ fn table(target: &TargetResult) -> BenchTable {
     }
     remarks.extend(target.process.map(|process| process.to_string()));
     remarks.extend(target.max_rate.map(|rate| format!("highest rate that held: {rate:.0} per second")));
-    BenchTable {
+    Table {
         title: format!("{} — {}, {}{version}", target.name, target.target, target.transport),
         error: target.error.clone(),
         heads: HEADS.to_vec(),

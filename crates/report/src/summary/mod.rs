@@ -123,7 +123,7 @@ pub struct Section {
     pub suites: Vec<Suite>,
     /// What has a place in a file; `None` if nothing of this kind has one.
     pub scan: Option<Scan>,
-    pub targets: Vec<BenchTable>,
+    pub tables: Vec<Table>,
     /// Whatever else a reader should know.
     pub remarks: Vec<String>,
 }
@@ -278,9 +278,9 @@ pub struct Source {
     pub lines: Vec<(usize, String)>,
 }
 
-/// The measures of a server.
+/// The measures of a server, or what was used of all servers.
 #[derive(Debug)]
-pub struct BenchTable {
+pub struct Table {
     pub title: String,
     pub error: Option<String>,
     pub heads: Vec<&'static str>,

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::{
-    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite,
+    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite, Table,
     counted, missing_case, missing_parts, readable,
 };
 use rehearse_system::program::quoted;
 
 use crate::{
-    Cell, CellResult, CellViolation, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
+    Cell, CellResult, CellViolation, Coverage, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
     check::CheckVerdict, text::printable,
 };
 
@@ -50,6 +50,14 @@ pub(super) fn section(result: &RunResult) -> Section {
         let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
         section.remarks.extend(accepted);
     }
+    section.tables.extend(result.coverage.as_ref().map(|coverage| Table {
+        title: coverage.title(),
+        error: None,
+        heads: Coverage::HEADS.to_vec(),
+        rows: coverage.rows(),
+        histograms: Vec::new(),
+        remarks: coverage.gaps(),
+    }));
     section
 }
 
