@@ -392,9 +392,8 @@ impl<'c> Walk<'c> {
                 };
                 old.len() == new.len() && old.iter().all(has_same)
             }
-            "$ref" | "dependencies" | "dependentRequired" | "maxContains" | "minContains" => {
-                is_same(old.json(), new.json())
-            }
+            "dependencies" | "dependentRequired" => is_same(&sorted(old.json()), &sorted(new.json())),
+            "$ref" | "maxContains" | "minContains" => is_same(old.json(), new.json()),
             _ => !self.differs(old, new),
         }
     }
@@ -416,6 +415,15 @@ impl<'c> Walk<'c> {
         self.visit(old, new, path);
         self.is_certain = is_certain;
     }
+}
+
+/// Members whose lists of names are in order.
+fn sorted(named: &Json) -> Json {
+    let mut named = named.clone();
+    for names in named.as_object_mut().into_iter().flat_map(|it| it.values_mut()).filter_map(Json::as_array_mut) {
+        names.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    }
+    named
 }
 
 /// Whether a schema may have another meaning in another document.
