@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod conformance;
 mod conversation;
+mod diff;
 mod failure;
 mod final_answer;
 mod format;
@@ -96,7 +97,6 @@ Examples:
   rehearse check -- node server.js                          your server against the specification
   rehearse run scenarios/                                   snapshot tests of your server
   rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
-  rehearse serve --config coder.cpe.yaml                    an agent as a server
   rehearse validate-config .mcp.json                        mistakes in a config file"
     };
 }
@@ -132,6 +132,8 @@ enum Command {
     Mock(mock::MockArgs),
     Run(Box<run::RunArgs>),
     Check(Box<check::CheckArgs>),
+    Diff(Box<diff::DiffArgs>),
+    Surface(Box<mcp::SurfaceArgs>),
     Bench(bench::BenchArgs),
     Report(report::ReportArgs),
     Mcp(Box<mcp::McpArgs>),
@@ -179,6 +181,8 @@ impl Command {
             Command::Mock(args) => mock::run(args),
             Command::Run(args) => run::run(*args),
             Command::Check(args) => check::run(&args),
+            Command::Diff(args) => diff::run(&args),
+            Command::Surface(args) => mcp::write_surface(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
@@ -216,6 +220,8 @@ impl Command {
             Command::Check(_)
                 | Command::Codegen(_)
                 | Command::Init(_)
+                | Command::Diff(_)
+                | Command::Surface(_)
                 | Command::Mcp(_)
                 | Command::Record(_)
                 | Command::Repl(_)

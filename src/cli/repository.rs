@@ -46,4 +46,11 @@ pub(super) fn make_relative(results: &mut Results) {
             scenario.path = relative.to_owned();
         }
     }
+    for place in results.diff.iter_mut().flat_map(|diff| &mut diff.changes).filter_map(|change| change.place.as_mut()) {
+        if let Some(path) = inside(&root, Path::new(&place.file))
+            && let Ok(relative) = path.strip_prefix(&root)
+        {
+            place.file = relative.display().to_string();
+        }
+    }
 }

@@ -47,6 +47,10 @@ enum Kind {
     Check,
     /// The report of `rehearse bench … --format json`
     Bench,
+    /// The report of `rehearse diff --format json`
+    Diff,
+    /// A file of `rehearse surface`
+    Surface,
     /// A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`
     Journal,
     /// A line of `--trace-file FILE`
@@ -70,6 +74,8 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Run, _) => schema::run(),
         (Kind::Check, _) => schema::check(),
         (Kind::Bench, _) => schema::BENCH.to_owned(),
+        (Kind::Diff, _) => schema::DIFF.to_owned(),
+        (Kind::Surface, _) => schema::SURFACE.to_owned(),
         (Kind::Journal, _) => schema::JOURNAL.to_owned(),
         (Kind::Trace, _) => schema::TRACE.to_owned(),
     };

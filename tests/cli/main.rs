@@ -14,6 +14,7 @@ mod config_show;
 mod conformance_client;
 mod conversation;
 mod coverage;
+mod diff;
 mod final_answer;
 mod full_disk;
 mod hub;

@@ -18,7 +18,8 @@ use crate::{
     rehearse::{Post, Rehearse, Run, request},
 };
 
-const KINDS: [&str; 9] = ["script", "scenario", "config", "baseline", "run", "check", "bench", "journal", "trace"];
+const KINDS: [&str; 11] =
+    ["script", "scenario", "config", "baseline", "run", "check", "bench", "diff", "surface", "journal", "trace"];
 
 fn schema(kind: &str) -> Json {
     let dialect: &[&str] = if kind == "config" { &["--dialect", "vscode"] } else { &[] };

@@ -1,14 +1,11 @@
 //! What a trace shows of a server: its surface, and the calls that clients made.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use serde_json::{Value as Json, value::RawValue};
 
 use crate::{List, Surface};
-use rehearse_protocol::{
-    Direction, Id, Message, Trace,
-    names::{META_CLIENT_INFO, META_SERVER_INFO},
-};
+use rehearse_protocol::{Direction, Id, Message, Trace, names::META_CLIENT_INFO};
 
 /// A call of a tool, a prompt or a resource that a client made.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,12 +25,12 @@ pub struct RecordedCall {
 /// Reads the surface from the traces of the connections with one server. What none of them shows is not known; of lists
 /// that were requested more than once, the last one counts.
 pub fn read_surface<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Surface {
-    let (mut surface, mut versions) = (Surface::default(), BTreeMap::new());
+    let mut surface = Surface::default();
     for trace in traces {
         for Answered { method, params, result } in answered(trace) {
             let Ok(result) = result else { continue };
             match method.as_str() {
-                "initialize" | "server/discover" => take_handshake(&mut surface, &mut versions, &result),
+                "initialize" | "server/discover" => surface.add_handshake(&result),
                 method => {
                     let Some(list) = List::ALL.into_iter().find(|list| list.method() == method) else { continue };
                     let page = result.get(list.member()).and_then(Json::as_array).cloned().unwrap_or_default();
@@ -46,33 +43,8 @@ pub fn read_surface<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Surface 
             }
         }
     }
-    if !versions.is_empty() {
-        surface.protocol_versions = Some(versions.into_keys().collect());
-    }
-    if let Some(capabilities) = &surface.capabilities {
-        // A list that the server does not have is empty.
-        let missing = List::ALL.into_iter().filter(|list| capabilities.get(list.capability()).is_none());
-        for list in missing.collect::<Vec<_>>() {
-            surface.list_mut(list).get_or_insert_default();
-        }
-    }
     surface.sort();
     surface
-}
-
-/// The members of the result of `initialize`, or of `server/discover` (2026-07-28, Discovery).
-fn take_handshake(surface: &mut Surface, versions: &mut BTreeMap<String, ()>, result: &Json) {
-    let supported = result.get("supportedVersions").and_then(Json::as_array).into_iter().flatten();
-    let named = supported.chain(result.get("protocolVersion")).filter_map(Json::as_str);
-    versions.extend(named.map(|version| (version.to_owned(), ())));
-    surface.capabilities =
-        Some(result.get("capabilities").cloned().unwrap_or_else(|| Json::Object(Default::default())));
-    let instructions = result.get("instructions").and_then(Json::as_str);
-    surface.instructions = Some(instructions.unwrap_or_default().to_owned());
-    let server = result.get("serverInfo").or_else(|| result.get("_meta")?.get(META_SERVER_INFO));
-    if let Some(server) = server {
-        surface.server = Some(server.clone());
-    }
 }
 
 /// The calls of tools, prompts and resources in a trace.

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value as Json};
 
 use rehearse_document::{Node, Problem, Problems, Source, Span, json};
+use rehearse_protocol::names::META_SERVER_INFO;
 
 /// The name of the format of a surface file.
 pub const FORMAT: &str = "rehearse-surface";
@@ -25,7 +26,8 @@ pub const VERSION: u32 = 1;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surface {
-    /// The versions of the protocol that it speaks, oldest first.
+    /// The versions of the protocol that it speaks, oldest first. The only one of before 2026-07-28 is the newest: the
+    /// handshake does not say whether there are older ones.
     pub protocol_versions: Option<Vec<String>>,
     /// Its `serverInfo`.
     pub server: Option<Json>,
@@ -152,6 +154,28 @@ impl Surface {
         }
         surface.sort();
         surface
+    }
+
+    /// Adds the result of `initialize` or of `server/discover` (2026-07-28, Discovery). A list that the server does not
+    /// have is empty; `initialize` does not say which versions there are.
+    pub fn add_handshake(&mut self, result: &Json) {
+        if let Some(supported) = result.get("supportedVersions").and_then(Json::as_array) {
+            self.protocol_versions = Some(supported.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect());
+        }
+        let capabilities = result.get("capabilities").cloned().unwrap_or_else(|| Map::new().into());
+        for list in List::ALL.into_iter().filter(|list| capabilities.get(list.capability()).is_none()) {
+            self.list_mut(list).get_or_insert_default();
+        }
+        self.capabilities = Some(capabilities);
+        self.instructions = Some(result.get("instructions").and_then(Json::as_str).unwrap_or_default().to_owned());
+        let server = result.get("serverInfo").or_else(|| result.get("_meta")?.get(META_SERVER_INFO));
+        self.server = server.cloned().or_else(|| self.server.take());
+    }
+
+    /// Sets a list.
+    pub fn set(&mut self, list: List, items: Vec<Json>) {
+        *self.list_mut(list) = Some(items);
+        self.sort();
     }
 
     /// A list; `None` if it is not known.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rehearse_diff::{Surface, compare};
+use rehearse_diff::{Surface, compare, schema::RULES};
 use serde_json::Value as Json;
 
 fn lines(old: &Json, new: &Json) -> BTreeSet<String> {
@@ -37,5 +37,31 @@ fn a_place_is_where_the_change_is_in_the_surface_file() {
         let pointer = pointer.expect("a place");
         assert_eq!(pointer, "/prompts/0/arguments/0");
         assert_eq!(surface.to_json().pointer(&pointer).expect("a value")["name"], "x");
+    }
+}
+
+#[test]
+fn the_page_about_changes_has_every_rule() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/changes.md");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    let rows =
+        RULES.iter().map(|rule| format!("| `{}` | {} | {} | {} |\n", rule.id, rule.input, rule.output, rule.meaning));
+    let table = format!("| rule | input | output | meaning |\n| --- | --- | --- | --- |\n{}", rows.collect::<String>());
+    let (before, rest) = page.split_once("<!-- rules -->\n").expect("the beginning");
+    let (_, after) = rest.split_once("<!-- end of the rules -->").expect("the end");
+    let written = format!("{before}<!-- rules -->\n{table}<!-- end of the rules -->{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &written).expect("writes");
+    }
+    assert_eq!(page.replace("\r\n", "\n"), written, "UPDATE_DOCS=1 writes the page");
+    for line in include_str!("changes.jsonl").lines() {
+        let case: Json = serde_json::from_str(line).expect("a case");
+        for change in case["changes"].as_array().expect("changes") {
+            let rule = change.as_str().and_then(|text| text.split(' ').nth(1)).expect("a rule");
+            let (of, name) = rule.rsplit_once('.').expect("a dot");
+            let is_of_schema = RULES.iter().any(|it| it.id == name) && matches!(of, "input" | "output");
+            let is_named = before.contains(&format!("`{rule}`")) || before.contains(&format!("`tool.{name}`"));
+            assert!(is_of_schema || is_named, "{rule}");
+        }
     }
 }

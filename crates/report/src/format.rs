@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Origin, bench, check, github, human, json, junit, markdown, page, sarif, summary::Results};
+use crate::{Origin, bench, check, diff, github, human, json, junit, markdown, page, sarif, summary::Results};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,13 +118,15 @@ impl Results {
                 let run = self.run.iter().map(|run| human::render(run, layout));
                 let check = self.check.iter().map(|check| check::human::render(check, layout));
                 let bench = self.bench.iter().map(|bench| bench::human::render(bench, layout.width));
-                text(run.chain(check).chain(bench).collect())
+                let diff = self.diff.iter().map(|diff| diff::human::render(diff, layout));
+                text(run.chain(check).chain(diff).chain(bench).collect())
             }
             Format::Json => {
                 let run = self.run.iter().map(json::render_run);
                 let check = self.check.iter().map(json::render);
                 let bench = self.bench.iter().map(json::render);
-                run.chain(check).chain(bench).collect::<Vec<_>>().concat()
+                let diff = self.diff.iter().map(json::render);
+                run.chain(check).chain(diff).chain(bench).collect::<Vec<_>>().concat()
             }
             Format::Junit => junit::render(&self.summary()),
             Format::Sarif => {

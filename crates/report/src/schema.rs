@@ -6,6 +6,10 @@ use serde_json::Value as Json;
 pub const BASELINE: &str = include_str!("../schemas/baseline.json");
 /// The report of `rehearse bench … --format json`.
 pub const BENCH: &str = include_str!("../schemas/bench.json");
+/// The report of `rehearse diff --format json`.
+pub const DIFF: &str = include_str!("../schemas/diff.json");
+/// A surface file, as `rehearse surface` writes it.
+pub const SURFACE: &str = include_str!("../schemas/surface.json");
 /// A line of the journal of a mock.
 pub const JOURNAL: &str = include_str!("../schemas/journal.json");
 /// A line of a trace file.

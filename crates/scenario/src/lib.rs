@@ -68,6 +68,7 @@ mod running_server;
 mod server;
 mod snapshot;
 mod step;
+mod surface;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "check")]
@@ -89,6 +90,7 @@ pub use run::{Plan, RunEvent, RunOptions, Selection, run};
 pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
 pub use step::{Step, StepCondition};
+pub use surface::read_surface;
 
 /// The JSON Schema of scenario files, for editors.
 pub const SCHEMA: &str = include_str!("../schemas/scenario.json");

@@ -16,7 +16,7 @@ use rehearse_report::findings::{Finding, Severity};
 /// How many problems of one source are shown.
 pub(crate) const MOST_SHOWN: usize = 20;
 
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Servers")]
 pub(crate) struct SourceArgs {
     /// A config file; the last one has the highest precedence (repeatable)

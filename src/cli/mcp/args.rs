@@ -13,7 +13,7 @@ use crate::cli::{Failure, Format};
 use rehearse_hub::HubOptions;
 
 /// The arguments of every command that connects to servers.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct CommonArgs {
     #[command(flatten)]
     print: FormatArgs,
@@ -28,7 +28,7 @@ pub(super) struct CommonArgs {
 }
 
 /// What becomes of the traffic.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(super) struct TrafficArgs {
     /// Check the traffic against the MCP specification; a violated MUST fails the command
@@ -40,7 +40,7 @@ pub(super) struct TrafficArgs {
 }
 
 /// The output format.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct FormatArgs {
     /// Output format: human or json
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
@@ -68,6 +68,11 @@ impl FormatArgs {
 }
 
 impl CommonArgs {
+    /// These servers and this way to connect, and nothing else.
+    pub(super) fn new(target: &TargetArgs, connection: &ConnectionArgs) -> CommonArgs {
+        CommonArgs { target: target.clone(), connection: connection.clone(), ..CommonArgs::default() }
+    }
+
     pub(super) fn format(&self) -> Format {
         self.print.format()
     }

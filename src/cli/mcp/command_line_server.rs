@@ -95,6 +95,16 @@ impl ServersArgs {
 }
 
 impl ServerArgs {
+    /// The server of a URL, whose transport its scheme says, or of a command on stdio.
+    pub(super) fn described(text: &str, headers: &[String]) -> ServerArgs {
+        let (some, headers) = (Some(text.to_owned()), headers.to_owned());
+        match text.split_once("://") {
+            Some(("http" | "https", _)) => ServerArgs { http: some, headers, ..ServerArgs::default() },
+            Some(("ws" | "wss", _)) => ServerArgs { ws: some, headers, ..ServerArgs::default() },
+            _ => ServerArgs { stdio: some, ..ServerArgs::default() },
+        }
+    }
+
     /// The command if it has no arguments.
     pub(super) fn bare_command(&self) -> Option<&str> {
         self.stdio.as_deref().filter(|line| !line.contains(char::is_whitespace))

@@ -16,7 +16,7 @@ use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry, Routing, configur
 use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionArgs {
     /// Protocol version, or `auto` to negotiate the newest [default: auto]
@@ -55,7 +55,7 @@ pub(crate) struct ConnectionArgs {
 }
 
 /// Retries of failed connections.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(super) struct RetryArgs {
     /// Number of retries after a failed connection
@@ -163,6 +163,11 @@ enum OnConnectError {
 }
 
 impl ConnectionArgs {
+    /// The version that the command asks for.
+    pub(super) fn protocol(&self) -> Option<Protocol> {
+        self.protocol.filter(|protocol| *protocol != Protocol::Auto)
+    }
+
     /// The servers as members of a hub. Server requests are answered from `answers`, then by the user, if there is one.
     /// `shutdown` speeds up closing.
     ///

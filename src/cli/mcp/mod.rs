@@ -33,6 +33,7 @@ pub(crate) mod read_resource;
 mod server_log;
 pub(crate) mod session;
 mod status;
+mod surface;
 pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod tool_call;
@@ -42,7 +43,10 @@ mod traffic;
 
 use clap::{Args, Subcommand};
 
-pub(super) use self::codegen::{CodegenArgs, run as write_bindings};
+pub(super) use self::{
+    codegen::{CodegenArgs, run as write_bindings},
+    surface::{SurfaceArgs, servers, surface_of, write_surface},
+};
 use super::{Exit, Failure, serve};
 
 const EXAMPLES: &str = "\

@@ -36,7 +36,7 @@ const CPE: &str = "cpe";
 /// The policy for a server from the command line.
 static COMMAND_LINE_POLICY: Policy = Policy { naming: Naming::Bare, approval: ApprovalRule::Never, ..Policy::USUAL };
 
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct TargetArgs {
     #[command(flatten)]
     sources: SourceArgs,
@@ -159,6 +159,16 @@ impl TargetsArgs {
 }
 
 impl TargetArgs {
+    /// The server of a URL, or of a command on stdio.
+    pub(crate) fn described(text: &str, headers: &[String]) -> TargetArgs {
+        TargetArgs { ad_hoc: ServerArgs::described(text, headers), ..TargetArgs::default() }
+    }
+
+    /// The servers of these configs.
+    pub(crate) fn of_sources(sources: &SourceArgs) -> TargetArgs {
+        TargetArgs { sources: sources.clone(), ..TargetArgs::default() }
+    }
+
     /// The servers of one config of this program.
     pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> TargetArgs {
         TargetArgs { sources: SourceArgs::for_file(path, dialect), ad_hoc: ServerArgs::default() }

@@ -8,6 +8,7 @@ use super::{
     pair,
 };
 use crate::Surface;
+use rehearse_protocol::Version;
 use rehearse_report::diff::Class;
 
 pub(super) fn compare(changes: &mut Changes, old: &Surface, new: &Surface) {
@@ -38,11 +39,16 @@ fn at(member: &str) -> Subject {
 
 fn compare_versions(changes: &mut Changes, old: &[String], new: &[String]) {
     let at = at("protocolVersions");
-    for gone in old.iter().filter(|version| !new.contains(version)) {
+    // What is older than the newest one of a handshake is not known. Versions are in order as texts.
+    let is_known = |side: &[String], version: &String| match side {
+        [newest] => Version::LATEST.as_str() <= &**newest || newest <= version,
+        _ => true,
+    };
+    for gone in old.iter().filter(|version| !new.contains(version) && is_known(new, version)) {
         let text = format!("The protocol version {gone} is gone: a client that speaks only this one fails.");
         changes.push(Class::Breaking, "server.version-removed", Subject { new: None, ..at.clone() }, text);
     }
-    for added in new.iter().filter(|version| !old.contains(version)) {
+    for added in new.iter().filter(|version| !old.contains(version) && is_known(old, version)) {
         let text = format!("The protocol version {added} is new.");
         changes.push(Class::Addition, "server.version-added", Subject { old: None, ..at.clone() }, text);
     }

@@ -1,5 +1,7 @@
 //! The result of `rehearse diff`: what has changed between two surfaces of a server.
 
+pub(crate) mod human;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +35,9 @@ pub struct DiffResult {
     /// How many recorded calls were held against the new surface; absent if none were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<usize>,
+    /// What the version number has to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     /// What the baseline accepts, and no change has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
@@ -72,7 +77,7 @@ pub struct Change {
     /// What it may do.
     pub class: Class,
     /// Whether its class is the worst that it may have, and nothing shows that it has it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, rename = "possible", skip_serializing_if = "std::ops::Not::not")]
     pub is_possible: bool,
     /// The stable id of the rule that gave the class, such as `input.required-added`.
     pub rule: String,
@@ -144,5 +149,26 @@ impl Class {
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl DiffResult {
+    /// Decides the verdict: it has failed if a change of the least class that fails, or of a worse one, is not accepted, if
+    /// a recorded call is refused, or if the baseline accepts what is no change.
+    pub fn decide(&mut self) {
+        let is_failed = self.fail_on.is_some()
+            && (self.changes.iter().any(|change| self.fails(change)) || !self.refused_calls.is_empty());
+        let has_failed = is_failed || !self.stale.is_empty();
+        self.verdict = if has_failed { Verdict::Failed } else { Verdict::Passed };
+    }
+
+    /// Whether a change makes the verdict fail.
+    pub fn fails(&self, change: &Change) -> bool {
+        change.accepted.is_none() && self.fail_on.is_some_and(|least| change.class >= least)
+    }
+
+    /// How many changes of a class are not accepted.
+    pub fn count(&self, class: Class) -> usize {
+        self.changes.iter().filter(|change| change.class == class && change.accepted.is_none()).count()
     }
 }

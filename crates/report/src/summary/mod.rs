@@ -2,11 +2,12 @@
 
 mod bench;
 mod check;
+mod diff;
 mod run;
 
 use std::{fmt, time::Duration};
 
-use crate::{TraceLine, Verdict, bench::BenchResult, check::CheckResult, run_result::RunResult};
+use crate::{TraceLine, Verdict, bench::BenchResult, check::CheckResult, diff::DiffResult, run_result::RunResult};
 
 /// The results that one report shows.
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub struct Results {
     pub check: Option<CheckResult>,
     /// The targets of all benchmarks.
     pub bench: Option<BenchResult>,
+    /// The changes of one server.
+    pub diff: Option<DiffResult>,
 }
 
 /// How a cell, a check or a threshold ended, worst first.
@@ -102,7 +105,7 @@ pub struct Summary {
 /// The results of one kind.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// `Scenarios`, `Checks` or `Benchmark`.
+    /// `Scenarios`, `Checks`, `Changes` or `Benchmark`.
     pub title: &'static str,
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
@@ -110,7 +113,7 @@ pub struct Section {
     pub verdict: Verdict,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
-    /// What is counted: `cells`, `checks` or `thresholds`.
+    /// What is counted: `cells`, `checks`, `changes` or `thresholds`.
     pub unit: &'static str,
     /// How many of them have which outcome, worst first.
     pub counts: Vec<(Outcome, usize)>,
@@ -296,7 +299,8 @@ impl Results {
         let run = self.run.as_ref().map(run::section);
         let check = self.check.as_ref().map(check::section);
         let bench = self.bench.as_ref().map(bench::section);
-        let sections: Vec<_> = [run, check, bench].into_iter().flatten().collect();
+        let diff = self.diff.as_ref().map(diff::section);
+        let sections: Vec<_> = [run, check, diff, bench].into_iter().flatten().collect();
         let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
         Summary { verdict, sections }
     }

@@ -1,0 +1,193 @@
+//! `rehearse diff`: what has changed between two surfaces of a server, and whose calls that breaks.
+
+mod side;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use self::side::LoadedSide;
+use super::{
+    Exit, Failure, check::read_trace, config::SourceArgs, mcp::connection::ConnectionArgs, output, report::MoreReports,
+    repository, style,
+};
+use rehearse_diff::{Baseline, RecordedCall, advice, compare, read_calls, refused_calls};
+use rehearse_document::{Source, parse_yaml};
+use rehearse_report::{
+    Format, Layout, Verdict,
+    diff::{ChangePlace, Class, DiffResult, FORMAT},
+    summary::Results,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse surface -- node server.js > surface.json
+  rehearse diff surface.json 'node server.js'              what has changed since the file
+  rehearse diff main:surface.json surface.json             between two commits of the file
+  rehearse diff 'npx -y shop@1' 'npx -y shop@2'            between two releases
+  rehearse diff surface.json http://127.0.0.1:3000/mcp --calls traces/*.jsonl
+                                                           whose recorded calls would fail
+  rehearse diff surface.json 'node server.js' --update     accept all changes, and write the file
+
+A side is a surface file, the result of a list, a trace or a snapshot of the step `discover`; REV:FILE of git; a URL; \
+a command, in quotes if it has arguments; or with --mcp-config the name of a server.
+
+Classes:
+  breaking    a call, a reader or a host that worked may fail
+  behaviour   a model may choose differently: descriptions, titles, annotations, instructions
+  addition    something new
+  cosmetic    only people notice it (shown with --verbose)
+
+Exit codes:
+  0  no change of the class of --fail-on, or of a worse one
+  1  there is one, a recorded call would fail, or the baseline has an entry that matches no change
+  2  wrong usage, or a file with mistakes    3  a server cannot be reached";
+
+const FORMATS: &[Format] = &[
+    Format::Human,
+    Format::Json,
+    Format::Junit,
+    Format::Sarif,
+    Format::Html,
+    Format::Markdown,
+    Format::Github,
+    Format::GithubOutput,
+];
+
+/// Find what has changed between two versions of a server, and what breaks
+#[derive(Debug, Args)]
+#[command(after_help = "`--help` has examples, what a side can be, and the classes.", after_long_help = EXAMPLES)]
+pub(super) struct DiffArgs {
+    /// The server before: a file, REV:FILE, a URL, a command or a name
+    old: String,
+    /// The server after
+    new: String,
+    /// Fail on a change of this class, or of a worse one: breaking, behaviour, addition, cosmetic or none
+    #[arg(long, value_name = "CLASS", default_value = "breaking", value_parser = least_class)]
+    fail_on: Least,
+    /// Hold the calls in these traces against the new server; nothing is called
+    #[arg(long, value_name = "TRACE", num_args = 1..)]
+    calls: Vec<PathBuf>,
+    /// Accept the changes in this file; fail if one of them is gone
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write all changes that fail to the baseline
+    #[arg(long, hide_short_help = true, requires = "baseline")]
+    update_baseline: bool,
+    /// Write the new surface to the old file, which accepts all changes
+    #[arg(long)]
+    update: bool,
+    /// Also show cosmetic and accepted changes
+    #[arg(short, long)]
+    verbose: bool,
+    /// Report format: human, json, junit, sarif, html, md, github (annotations) or github-output
+    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = Format::among(FORMATS))]
+    format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    reports: MoreReports,
+    /// Add a header to every HTTP request (repeatable)
+    #[arg(long = "header", value_name = "NAME: VALUE", help_heading = "Servers")]
+    headers: Vec<String>,
+    #[command(flatten, next_help_heading = "Servers")]
+    sources: SourceArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// The least class that fails.
+#[derive(Clone, Copy, Debug)]
+struct Least(Option<Class>);
+
+fn least_class(text: &str) -> Result<Least, String> {
+    match Class::ALL.into_iter().find(|class| class.as_str() == text) {
+        None if text != "none" => Err("write breaking, behaviour, addition, cosmetic or none".to_owned()),
+        class => Ok(Least(class)),
+    }
+}
+
+pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
+    args.reports.check()?;
+    let baseline = args.baseline.as_ref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
+    let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), calls_of(path)?)));
+    let calls = calls.collect::<Result<Vec<_>, Failure>>()?;
+    if args.update && !Path::new(&args.old).is_file() {
+        return Err(Failure::Usage(format!("--update writes a surface file, and {:?} is none", args.old)));
+    }
+    let (old, new) = match (args.side(&args.old)?, args.side(&args.new)?) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(exit), _) | (_, Err(exit)) => return Ok(exit),
+    };
+    let mut changes = compare(&old.surface, &new.surface);
+    for change in &mut changes {
+        let places = [new.place(change.new.as_deref()), old.place(change.old.as_deref())];
+        change.place = places.into_iter().flatten().next().or_else(|| old.place_near(change.new.as_deref()));
+    }
+    let stale = baseline.as_ref().map(|baseline| baseline.apply(&mut changes)).unwrap_or_default();
+    let each = calls.iter().flat_map(|(trace, calls)| calls.iter().map(move |call| (trace.as_str(), call)));
+    let (refused, held) = refused_calls(&new.surface, each);
+    let mut result = DiffResult {
+        format: FORMAT,
+        rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+        fail_on: args.fail_on.0,
+        refused_calls: refused,
+        calls: (!args.calls.is_empty()).then_some(held),
+        advice: advice(&old.surface, &new.surface, &changes),
+        stale,
+        verdict: Verdict::Passed,
+        old: old.side.clone(),
+        new: new.side.clone(),
+        changes,
+    };
+    if let (Some(baseline), Some(path), true) = (&baseline, &args.baseline, args.update_baseline) {
+        let renewed = baseline.renewed(&result.changes, args.fail_on.0.unwrap_or(Class::Breaking));
+        output::write_file(path, renewed.to_yaml().as_bytes())?;
+        result.stale = renewed.apply(&mut result.changes);
+        result.advice = advice(&old.surface, &new.surface, &result.changes);
+    }
+    result.decide();
+    let is_accepted = args.update && result.refused_calls.is_empty();
+    let verdict = if is_accepted { Verdict::Passed } else { result.verdict };
+    let mut results = Results { diff: Some(result), ..Results::default() };
+    if matches!(args.format, Format::Sarif | Format::Github) {
+        repository::make_relative(&mut results);
+    }
+    let layout =
+        Layout { width: style::width(), is_verbose: args.verbose, directory: repository::root(), ..Layout::default() };
+    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
+    args.reports.write(results)?;
+    if args.update {
+        output::write_file(Path::new(&args.old), new.surface.to_text().as_bytes())?;
+        style::print(&format!("wrote {}\n", args.old));
+    }
+    Ok(verdict.into())
+}
+
+impl DiffArgs {
+    fn side(&self, text: &str) -> Result<Result<LoadedSide, Exit>, Failure> {
+        LoadedSide::load(text, &self.sources, &self.headers, &self.connection)
+    }
+}
+
+fn calls_of(path: &Path) -> Result<Vec<RecordedCall>, Failure> {
+    let file = read_trace(path)?;
+    Ok(file.connections.iter().flat_map(|connection| read_calls(&connection.trace)).collect())
+}
+
+/// Reads the accepted changes. If the file is to be written, it need not exist.
+fn read_baseline(path: &Path, is_written: bool) -> Result<Baseline, Failure> {
+    if is_written && !path.exists() {
+        return Ok(Baseline::default());
+    }
+    let source =
+        Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
+    let read = parse_yaml(&source).and_then(|node| Baseline::read(&node));
+    read.map_err(|problems| Failure::Invalid(problems.in_source(&source)))
+}
+
+/// A line of a file.
+fn line(file: &str, line: usize) -> ChangePlace {
+    ChangePlace { file: file.to_owned(), line }
+}
