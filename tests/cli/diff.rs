@@ -165,3 +165,51 @@ fn the_report_of_a_comparison_matches_its_schema() {
     let run = diff(&args).file("b.yaml", accept).file("t.jsonl", &trace).run().code(1);
     valid("diff", run.stdout_text());
 }
+
+/// Runs a scenario whose snapshot is that of another script.
+fn snapshot_against(script: &str, step: &str) -> Run {
+    let scenario = format!(
+        "servers: {{ shop: {{ mock: shop.yaml }} }}\nmatrix: {{ protocol: 2025-11-25 }}\nsteps: [{{ {step}, snapshot: shop }}]\n"
+    );
+    let first = Rehearse::new()
+        .file("shop.yaml", OLD)
+        .file("s.yaml", &scenario)
+        .args(["run", "s.yaml", "--update"])
+        .run()
+        .code(0);
+    let stored = first.read("snapshots/s/shop.snap");
+    let again =
+        Rehearse::new().file("shop.yaml", script).file("s.yaml", &scenario).file("snapshots/s/shop.snap", &stored);
+    again.args(["run", "s.yaml"]).env("CI", "1").run()
+}
+
+#[test]
+fn a_snapshot_of_a_discovery_fails_on_what_breaks_and_says_it_in_sentences() {
+    let added = OLD.replace("tools:", "tools:\n  - { name: a, reply: x }");
+    snapshot_against(&added, "discover: {}").code(0);
+    snapshot_against(&added, "discover: { strict: true }").stdout_has("+").code(1);
+    let run = snapshot_against(&new(), "discover: {}").code(1);
+    let run = run.stdout_has("tool search: `n` must be at most 50 now");
+    assert!(!run.stdout_text().contains("refund"), "{}", run.stdout_text());
+    // Prompts are a part of it.
+    let required = OLD.replace("name: who }", "name: who, required: true }");
+    snapshot_against(&required, "discover: {}").stdout_has("prompt greet: The argument `who` is required now").code(1);
+    let gone = OLD.split("prompts:").next().expect("tools").to_owned();
+    snapshot_against(&gone, "discover: {}").code(1);
+}
+
+#[test]
+fn an_older_snapshot_has_only_tools_and_stays_valid() {
+    let scenario = "servers: { shop: { mock: shop.yaml } }\nmatrix: { protocol: 2025-11-25 }\nsteps: [{ discover: {}, snapshot: shop }]\n";
+    let tools = r#"{ "pages": 1, "tools": [{ "inputSchema": { "type": "object", "properties": { "n": { "maximum": 100, "type": "integer" }, "q": { "type": "string" } } }, "name": "search" }] }"#;
+    let stored = |tools: &str| format!("---\nsource: \"s.yaml\"\nexpression: \"discover\"\n---\n{tools}\n");
+    let run = |tools: &str| {
+        let files = Rehearse::new()
+            .file("shop.yaml", OLD)
+            .file("s.yaml", scenario)
+            .file("snapshots/s/shop.snap", &stored(tools));
+        files.args(["run", "s.yaml"]).env("CI", "1").run()
+    };
+    run(tools).code(0);
+    run(&tools.replace("100", "1000")).stdout_has("must be at most 100 now, at most 1000 before").code(1);
+}

@@ -39,8 +39,11 @@ const CALL_KEYS: &[&str] = &["tool", "args", "logLevel", "task"];
 pub enum Action {
     /// Opens the session; without this action the first step that needs it does. The result is the server's information.
     Connect,
-    /// Lists all tools.
-    Discover,
+    /// Lists all tools, prompts, resources and resource templates.
+    Discover {
+        /// Whether a snapshot must have the same text. Else only a change fails that may break or change what others do.
+        strict: bool,
+    },
     /// Calls a tool.
     Call(ToolCall),
     /// Calls a tool and cancels the call.
@@ -178,7 +181,10 @@ impl Action {
         let nothing = |action: Action| node.fields(&what, &[]).map(|_| action);
         match key {
             "connect" => nothing(Action::Connect),
-            "discover" => nothing(Action::Discover),
+            "discover" => {
+                let strict = node.fields(&what, &["strict"])?.read("strict", Node::bool)?.unwrap_or_default();
+                Ok(Action::Discover { strict })
+            }
             "call" => Ok(Action::Call(ToolCall::read(&node.fields(&what, CALL_KEYS)?, templates)?)),
             "cancel" => {
                 let fields = node.fields(&what, &[CALL_KEYS, &["after"]].concat())?;
@@ -239,7 +245,7 @@ impl Action {
     pub(super) fn exists_for_config(&self) -> bool {
         match self {
             Action::Call(call) => call.log_level.is_none() && !call.is_task,
-            Action::Discover | Action::Parallel(_) | Action::FinalAnswer(_) | Action::Agent(_) => true,
+            Action::Discover { .. } | Action::Parallel(_) | Action::FinalAnswer(_) | Action::Agent(_) => true,
             _ => false,
         }
     }
@@ -252,7 +258,7 @@ impl Action {
         };
         match self {
             Action::Connect => "connect".into(),
-            Action::Discover => "discover".into(),
+            Action::Discover { .. } => "discover".into(),
             Action::Call(call) => format!("call {}", text(&call.tool)),
             Action::Cancel { call, .. } => format!("cancel {}", text(&call.tool)),
             Action::ListResources => "list_resources".into(),

@@ -19,11 +19,14 @@ use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
+use rehearse_diff::List;
 use rehearse_document::{
     nearest,
     template::{Data, ProcessEnvironment, RenderError, Text},
 };
-use rehearse_protocol::{Direction, Era, Frame, Message, MessageHead, Version, names::META_LOG_LEVEL};
+use rehearse_protocol::{
+    Direction, Era, Frame, Message, MessageHead, Version, message::METHOD_NOT_FOUND, names::META_LOG_LEVEL,
+};
 
 /// How many malformed items are named.
 const MAX_PROBLEMS: usize = 20;
@@ -79,7 +82,7 @@ impl CellRunner<'_> {
     async fn run_action(&self, step: &Step) -> Result<Observation, StepError> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
-            Action::Discover | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
+            Action::Discover { .. } | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
                 session.timeouts().list
             }
             _ => session.timeouts().call,
@@ -87,7 +90,7 @@ impl CellRunner<'_> {
         let options = CallOptions::with_timeout(limit);
         Ok(match &step.action {
             Action::Connect => Observation::result(self.info(session)),
-            Action::Discover => observe_listing("tools", session.list_tools(options).await),
+            Action::Discover { .. } => discover(session, options).await,
             Action::ListResources => observe_listing("resources", session.list_resources(options).await),
             Action::ListResourceTemplates => {
                 observe_listing("resourceTemplates", session.list_resource_templates(options).await)
@@ -358,6 +361,32 @@ fn is_task(frame: &Frame) -> bool {
 }
 
 /// The items of a list. A malformed item makes the list malformed.
+/// The tools, and the lists of the other capabilities that the server has. A server may have resources and no templates.
+async fn discover(session: &Session, options: CallOptions) -> Observation {
+    let mut observed = observe_listing("tools", session.list_tools(options.clone()).await);
+    let capabilities: Json = serde_json::from_str(session.info().capabilities.get()).unwrap_or_default();
+    for list in [List::Prompts, List::Resources, List::ResourceTemplates] {
+        let StepOutcome::Result(result) = &mut observed.outcome else { break };
+        if capabilities.get(list.capability()).is_none() {
+            continue;
+        }
+        let listing = match list {
+            List::Prompts => session.list_prompts(options.clone()).await,
+            List::Resources => session.list_resources(options.clone()).await,
+            _ => match session.list_resource_templates(options.clone()).await {
+                Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND => continue,
+                listing => listing,
+            },
+        };
+        let mut listed = observe_listing(list.member(), listing);
+        match &mut listed.outcome {
+            StepOutcome::Result(lists) => result[list.member()] = lists[list.member()].take(),
+            _ => observed = listed,
+        }
+    }
+    observed
+}
+
 fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observation {
     let read = |listing: Listing| {
         if !listing.malformed.is_empty() {

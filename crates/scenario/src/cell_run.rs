@@ -394,7 +394,9 @@ impl CellRunner<'_> {
         let view = observation.snapshot(shows_client_requests);
         let text = redaction::snapshot_text(view, &self.scenario.redactions, &self.known, &mut self.redacted);
         let key = spec.key(self.cell, self.version(step));
-        self.recorded.push(RecordedSnapshot { step: index, key, title: step.header(), text, is_stable: true });
+        let is_surface = matches!(step.action, Action::Discover { strict: false });
+        let title = step.header();
+        self.recorded.push(RecordedSnapshot { step: index, key, title, text, is_surface, is_stable: true });
     }
 }
 

@@ -15,7 +15,7 @@ impl RunningServer {
     /// is the observation of the step: a server that cannot be reached is never left out in silence. Later steps use the
     /// others.
     pub(super) async fn discover(&mut self, step: &Step, protocol: Protocol) -> Result<(), Observation> {
-        if self.discovery.is_some() && !matches!(step.action, Action::Discover) {
+        if self.discovery.is_some() && !matches!(step.action, Action::Discover { .. }) {
             return Ok(());
         }
         let discovered = self.hub.discover().await.map_err(|error| match error {

@@ -8,10 +8,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value as Json;
+
 use super::{Scenario, Step};
+use rehearse_diff::{List, Surface, compare};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, Value, text::text_of};
 use rehearse_protocol::{Era, Protocol, Version};
-use rehearse_report::{self as report, Cell, CellResult, Difference, Status};
+use rehearse_report::{
+    self as report, Cell, CellResult, Difference, Status,
+    diff::{Change, Class},
+};
 
 /// The key `snapshot` of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +61,8 @@ pub struct RecordedSnapshot {
     pub title: String,
     /// The text of the snapshot.
     pub text: String,
+    /// Whether it is a surface, in which an addition and another order are no difference.
+    pub is_surface: bool,
     /// Whether all repetitions of the cell have this text.
     pub is_stable: bool,
 }
@@ -165,7 +173,49 @@ pub(super) fn write(path: &Path, source: &str, title: &str, text: &str) -> io::R
 pub(super) fn holds(scenario: &Scenario, recorded: &[RecordedSnapshot]) -> bool {
     let folder = scenario.snapshot_folder();
     let stored = |it: &RecordedSnapshot| read(&folder.join(format!("{}.snap", it.key))).ok().flatten();
-    recorded.iter().all(|it| stored(it).as_ref() == Some(&it.text))
+    recorded.iter().all(|it| stored(it).is_some_and(|stored| it.differs(&stored).is_none()))
+}
+
+impl RecordedSnapshot {
+    /// How it differs from the stored text: in a surface the changes that may break something or change what others do,
+    /// else nothing but that it does. `None` if it does not.
+    fn differs(&self, stored: &str) -> Option<Vec<Change>> {
+        if self.text == stored {
+            return None;
+        }
+        match self.is_surface.then(|| changes(stored, &self.text)).flatten() {
+            Some(changes) => {
+                let bad: Vec<_> = changes.into_iter().filter(|change| change.class >= Class::Behaviour).collect();
+                Some(bad).filter(|bad| !bad.is_empty())
+            }
+            None => Some(Vec::new()),
+        }
+    }
+
+    /// Whether another cell has the same result.
+    fn agrees(&self, text: &str) -> bool {
+        self.text == text || self.is_surface && changes(text, &self.text).is_some_and(|changes| changes.is_empty())
+    }
+}
+
+/// The changes from one list result to another. `None` if they are none, or differ in what is no list.
+fn changes(old: &str, new: &str) -> Option<Vec<Change>> {
+    let read = |text: &str| -> Option<(Surface, Json)> {
+        let mut json: Json = serde_json::from_str(text).ok()?;
+        let surface = Surface::from_json(&json);
+        let members = json.as_object_mut()?;
+        // How a list is divided is not a part of it.
+        members.retain(|name, _| name != "pages" && List::ALL.iter().all(|list| list.member() != name));
+        Some((surface, json))
+    };
+    let ((old, one), (mut new, other)) = (read(old)?, read(new)?);
+    // A server that has no prompts any more does not list them.
+    for list in List::ALL.into_iter().filter(|list| old.list(*list).is_some()) {
+        if new.list(list).is_none() {
+            new.set(list, Vec::new());
+        }
+    }
+    (one == other).then(|| compare(&old, &new))
 }
 
 /// Compares the recorded results of a scenario with its snapshots, and adds the differences to the cell results. Returns
@@ -204,7 +254,8 @@ pub(super) fn check(
             remove(&pending(&path));
             continue;
         }
-        let differing = all.iter().find(|(_, recorded)| stored.as_ref() != Some(&recorded.text));
+        let is_different = |it: &RecordedSnapshot| stored.as_deref().is_none_or(|stored| it.differs(stored).is_some());
+        let differing = all.iter().find(|(_, recorded)| is_different(recorded));
         // A failure to write the file is ignored: the report shows the same text.
         let left = match differing.filter(|_| mode == SnapshotMode::Pending) {
             Some((_, it)) => write(&pending(&path), &source, &it.title, &it.text).ok().map(|()| &it.text),
@@ -250,12 +301,12 @@ fn accept(
     if all.iter().any(|(_, recorded)| !recorded.is_stable) {
         return Verdict::Incomplete("it is not the same each time");
     }
-    let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.text == text).count();
+    let count = |text: &str| all.iter().filter(|(_, recorded)| recorded.agrees(text)).count();
     let known = stored.filter(|text| count(text) > 0);
     let text = known.or_else(|| all.iter().rev().map(|(_, it)| it.text.as_str()).max_by_key(|text| count(text)));
     let text = text.unwrap_or_default();
     if count(text) < all.len() {
-        let like = all.iter().find(|(_, recorded)| recorded.text == text);
+        let like = all.iter().find(|(_, recorded)| recorded.agrees(text));
         let cell = cells[like.map_or(0, |(cell, _)| *cell)].cell;
         return Verdict::Disagreement { text: text.to_owned(), cell };
     }
@@ -291,12 +342,18 @@ impl Verdict {
             (Verdict::Compare, Some(stored)) => (format!("the result differs from the snapshot `{key}`"), stored),
             (Verdict::Compare, None) => (format!("no snapshot `{key}` yet; accept this result with --update"), ""),
         };
-        let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
         let is_new = matches!(self, Verdict::Compare) && stored.is_none();
-        (is_new || difference.expected != difference.actual).then(|| report::Problem {
-            message,
+        let changes = match is_new {
+            true => Vec::new(),
+            false => recorded.differs(expected)?,
+        };
+        // Sentences say more than the lines of two lists.
+        let lines = changes.iter().map(|change| format!("\n{}: {} ({})", change.subject, change.message, change.class));
+        let difference = Difference { expected: expected.to_owned(), actual: recorded.text.clone() };
+        Some(report::Problem {
+            message: format!("{message}{}", lines.collect::<String>()),
             snapshot: Some(key.to_owned()),
-            difference: Some(difference),
+            difference: changes.is_empty().then_some(difference),
             pending: None,
         })
     }
@@ -373,6 +430,7 @@ mod tests {
                     key: "tools".into(),
                     title: "discover".into(),
                     text: (*text).into(),
+                    is_surface: false,
                     is_stable: true,
                 }]
             };

@@ -51,7 +51,7 @@ fn request(action: &Action) -> Result<BenchRequest, &'static str> {
             let arguments = args.as_ref().map(object).transpose()?.unwrap_or_default();
             Ok(BenchRequest::Prompt { name: text(name)?, arguments })
         }
-        Action::Discover => Ok(BenchRequest::ToolsList),
+        Action::Discover { .. } => Ok(BenchRequest::ToolsList),
         Action::Ping => Ok(BenchRequest::Ping),
         _ => Err("only call, read_resource, get_prompt, discover and ping are"),
     }
