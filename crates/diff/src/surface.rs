@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value as Json};
 
 use rehearse_document::{Node, Problem, Problems, Source, Span, json};
-use rehearse_protocol::names::META_SERVER_INFO;
+use rehearse_protocol::{Version, names::META_SERVER_INFO};
 
 /// The name of the format of a surface file.
 pub const FORMAT: &str = "rehearse-surface";
@@ -26,7 +26,7 @@ pub const VERSION: u32 = 1;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Surface {
-    /// The versions of the protocol that it speaks, oldest first. The only one of before 2026-07-28 is the newest: the
+    /// The versions of the protocol that it speaks, oldest first. If one of them has a handshake, it is the newest such: a
     /// handshake does not say whether there are older ones.
     pub protocol_versions: Option<Vec<String>>,
     /// Its `serverInfo`.
@@ -160,7 +160,12 @@ impl Surface {
     /// have is empty; `initialize` does not say which versions there are.
     pub fn add_handshake(&mut self, result: &Json) {
         if let Some(supported) = result.get("supportedVersions").and_then(Json::as_array) {
-            self.protocol_versions = Some(supported.iter().filter_map(|it| Some(it.as_str()?.to_owned())).collect());
+            let named = supported.iter().filter_map(|it| Some(it.as_str()?.to_owned()));
+            let versions = self.protocol_versions.insert(named.collect());
+            // Many servers name only those without a handshake, and have others.
+            if !versions.iter().any(|version| is_legacy(version)) {
+                self.protocol_versions = None;
+            }
         }
         let capabilities = result.get("capabilities").cloned().unwrap_or_else(|| Map::new().into());
         for list in List::ALL.into_iter().filter(|list| capabilities.get(list.capability()).is_none()) {
@@ -248,6 +253,11 @@ impl Surface {
         let rest = rest.strip_prefix('{').unwrap_or(&rest);
         format!("{{\n  \"format\": \"{FORMAT}\",\n  \"version\": {VERSION},{rest}\n")
     }
+}
+
+/// Whether a version has a handshake. Versions are in order as texts.
+pub(crate) fn is_legacy(version: &str) -> bool {
+    version < Version::LATEST.as_str()
 }
 
 /// The value with the keys of its objects in the order of the alphabet.

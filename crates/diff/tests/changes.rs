@@ -65,3 +65,15 @@ fn the_page_about_changes_has_every_rule() {
         }
     }
 }
+
+#[test]
+fn long_texts_are_shown_where_they_differ() {
+    let tool = |end: &str| {
+        let description = format!("{}{end}", "Many words that both descriptions begin with, ".repeat(5));
+        Surface::from_json(&serde_json::json!({ "tools": [{ "name": "a", "description": description }] }))
+    };
+    let change = compare(&tool("old ü"), &tool("new ü")).remove(0);
+    let said =
+        "`description` differs, \"…descriptions begin with, old ü\" before, \"…descriptions begin with, new ü\" now";
+    assert!(change.message.starts_with(said), "{}", change.message);
+}

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value as Json;
+
 use super::{
     args::CommonArgs,
     connection::ConnectionArgs,
@@ -10,9 +12,9 @@ use super::{
     target::{Select, Server, TargetArgs, check_single},
 };
 use crate::cli::{Exit, Failure, output};
-use rehearse_client::Session;
+use rehearse_client::{ConnectError, PeerInfo, ServerParams, Session};
 use rehearse_diff::Surface;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Era, Protocol, Transport, Version};
 use rehearse_scenario::read_surface;
 
 const EXAMPLES: &str = "\
@@ -83,13 +85,33 @@ pub(in crate::cli) fn surface_of(
         let read = async |session: &_, options| read_surface(session, options).await.map_err(CommandError::from);
         let name = &hub_session.names[0];
         let mut surface = hub_session.with_session(name, read).await?;
-        // A handshake leads to the newest version, unless there is no choice.
         if surface.protocol_versions.is_none() && connection.protocol().is_none() && !is_sse {
-            let version = async |session: &Session, _| Ok::<_, CommandError>(session.info().version.to_string());
-            surface.protocol_versions = Some(vec![hub_session.with_session(name, version).await?]);
+            let info = async |session: &Session, _| Ok::<_, CommandError>(session.info().clone());
+            let info = hub_session.with_session(name, info).await?;
+            surface.protocol_versions = versions(&info, &servers[0].resolved.config).await;
         }
         found = Some(surface);
         Ok(Exit::Success)
     })?;
     Ok(found.ok_or(exit))
+}
+
+/// The versions that a server speaks: without a handshake those that it names, with one the newest. `None` if a second
+/// connection did not show whether there are any with a handshake.
+async fn versions(info: &PeerInfo, config: &ServerParams) -> Option<Vec<String>> {
+    let Some(Era::Modern) = info.version.known().map(Version::era) else { return Some(vec![info.version.to_string()]) };
+    let raw: Json = serde_json::from_str(info.raw.get()).ok()?;
+    let named = raw.get("supportedVersions")?.as_array()?.iter();
+    let mut versions: Vec<_> = named.filter_map(|version| Some(version.as_str()?.to_owned())).collect();
+    match Session::connect(config, Protocol::Exact(Version::LATEST_LEGACY)).await {
+        Ok(session) => {
+            versions.push(session.info().version.to_string());
+            session.close().await;
+        }
+        // A server that refuses the version in which the client asks could have an older one.
+        Err(ConnectError::Refused { .. } | ConnectError::Http { .. }) => {}
+        Err(_) => return None,
+    }
+    versions.sort();
+    Some(versions)
 }

@@ -6,7 +6,11 @@ use serde_json::Value as Json;
 
 use super::{Changes, Pair, Subject, pair, quoted};
 use crate::List;
+use rehearse_document::text::boundary_before;
 use rehearse_report::diff::Class;
+
+/// How many bytes are shown before the first difference of two texts.
+const CONTEXT: usize = 24;
 
 /// An item with its index.
 pub(super) type Indexed<'s> = (usize, &'s Json);
@@ -122,7 +126,10 @@ pub(super) fn compare_text(changes: &mut Changes, rule: &str, subject: &Subject,
         true => changes.push(Class::Cosmetic, rule, subject, format!("Only spaces differ in `{key}`.")),
         false => {
             let values = match pair {
-                (Some(old), Some(new)) => format!(", {} before, {} now", quoted(old), quoted(new)),
+                (Some(old), Some(new)) => {
+                    let [old, new] = apart([old, new].map(|text| text.as_str().unwrap_or_default()));
+                    format!(", {} before, {} now", quoted(&old), quoted(&new))
+                }
                 (None, Some(value)) | (Some(value), None) => format!(", {}", quoted(value)),
                 (None, None) => String::new(),
             };
@@ -130,6 +137,16 @@ pub(super) fn compare_text(changes: &mut Changes, rule: &str, subject: &Subject,
             changes.push(Class::Behaviour, rule, subject, text);
         }
     }
+}
+
+/// Two texts without the words that both begin with, but for a few.
+fn apart(texts: [&str; 2]) -> [Json; 2] {
+    let equal = texts[0].bytes().zip(texts[1].bytes()).take_while(|(one, other)| one == other).count();
+    let start = texts[0][..boundary_before(texts[0], equal)].rfind(char::is_whitespace).unwrap_or_default();
+    let before = boundary_before(texts[0], start.saturating_sub(CONTEXT));
+    let start = texts[0][..before].rfind(char::is_whitespace).unwrap_or_default();
+    let mark = if start == 0 { "" } else { "…" };
+    texts.map(|text| format!("{mark}{}", text[start..].trim_start()).into())
 }
 
 fn compare_annotations(changes: &mut Changes, noun: &str, subject: &Subject, annotations: Pair<'_>) {

@@ -7,8 +7,7 @@ use super::{
     items::{compare_text, verb},
     pair,
 };
-use crate::Surface;
-use rehearse_protocol::Version;
+use crate::{Surface, surface::is_legacy};
 use rehearse_report::diff::Class;
 
 pub(super) fn compare(changes: &mut Changes, old: &Surface, new: &Surface) {
@@ -39,10 +38,11 @@ fn at(member: &str) -> Subject {
 
 fn compare_versions(changes: &mut Changes, old: &[String], new: &[String]) {
     let at = at("protocolVersions");
-    // What is older than the newest one of a handshake is not known. Versions are in order as texts.
-    let is_known = |side: &[String], version: &String| match side {
-        [newest] => Version::LATEST.as_str() <= &**newest || newest <= version,
-        _ => true,
+    // What is older than the only one with a handshake is not known.
+    let is_known = |side: &[String], version: &String| {
+        let mut legacy = side.iter().filter(|it| is_legacy(it));
+        let (first, second) = (legacy.next(), legacy.next());
+        second.is_some() || first.is_none_or(|only| version >= only)
     };
     for gone in old.iter().filter(|version| !new.contains(version) && is_known(new, version)) {
         let text = format!("The protocol version {gone} is gone: a client that speaks only this one fails.");
@@ -80,11 +80,11 @@ fn compare_capabilities(changes: &mut Changes, at: &Subject, path: &str, (old, n
             }
             (true, false) => {
                 let (class, why) = match path {
-                    _ if key == "listChanged" => (Class::Behaviour, "a host does not hear of changes any more"),
+                    _ if key == "listChanged" => (Class::Behaviour, "a host no longer hears of changes"),
                     "experimental" => (Class::Behaviour, "a client that knows it acts differently"),
                     _ => (Class::Breaking, "a client that uses it fails"),
                 };
-                let text = format!("The server has not the capability `{name}` any more: {why}.");
+                let text = format!("The server no longer has the capability `{name}`: {why}.");
                 changes.push(class, "server.capability-removed", subject, text);
             }
             (true, true) if members.0 == members.1 => {}
