@@ -361,7 +361,8 @@ fn is_task(frame: &Frame) -> bool {
 }
 
 /// The items of a list. A malformed item makes the list malformed.
-/// The tools, and the lists of the other capabilities that the server has. A server may have resources and no templates.
+/// The tools, and the lists of the other capabilities that the server has. A capability without a
+/// method is no list: many servers have no templates.
 async fn discover(session: &Session, options: CallOptions) -> Observation {
     let mut observed = observe_listing("tools", session.list_tools(options.clone()).await);
     let capabilities: Json = serde_json::from_str(session.info().capabilities.get()).unwrap_or_default();
@@ -373,11 +374,11 @@ async fn discover(session: &Session, options: CallOptions) -> Observation {
         let listing = match list {
             List::Prompts => session.list_prompts(options.clone()).await,
             List::Resources => session.list_resources(options.clone()).await,
-            _ => match session.list_resource_templates(options.clone()).await {
-                Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND => continue,
-                listing => listing,
-            },
+            _ => session.list_resource_templates(options.clone()).await,
         };
+        if matches!(&listing, Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND) {
+            continue;
+        }
         let mut listed = observe_listing(list.member(), listing);
         match &mut listed.outcome {
             StepOutcome::Result(lists) => result[list.member()] = lists[list.member()].take(),

@@ -7,7 +7,7 @@ use rehearse_protocol::message::METHOD_NOT_FOUND;
 /// Requests all that a server shows: every list that its capabilities name, with what its handshake said.
 ///
 /// # Errors
-/// A list cannot be read. A server may have resources and no templates.
+/// A list cannot be read. One that the server has a capability for, and no method, is empty: many have no templates.
 pub async fn read_surface(session: &Session, options: CallOptions) -> Result<Surface, Failure> {
     let mut surface = Surface::default();
     surface.add_handshake(&serde_json::from_str(session.info().raw.get()).unwrap_or_default());
@@ -17,12 +17,12 @@ pub async fn read_surface(session: &Session, options: CallOptions) -> Result<Sur
             List::Tools => session.list_tools(options).await,
             List::Prompts => session.list_prompts(options).await,
             List::Resources => session.list_resources(options).await,
-            List::ResourceTemplates => match session.list_resource_templates(options).await {
-                Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND => Ok(Default::default()),
-                listing => listing,
-            },
+            List::ResourceTemplates => session.list_resource_templates(options).await,
         };
-        let items = listing?.items;
+        let items = match listing {
+            Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND => Vec::new(),
+            listing => listing?.items,
+        };
         surface.set(list, items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect());
     }
     Ok(surface)

@@ -15,6 +15,8 @@ pub(super) struct Draft {
     pub effect: Effect,
     pub class: Class,
     pub is_certain: bool,
+    /// Whether the server may accept what its schema refuses.
+    pub is_doubtful: bool,
     /// Where it is in both schemas.
     pub old: Option<String>,
     pub new: Option<String>,
@@ -46,6 +48,7 @@ impl Draft {
             effect: rule.effect,
             class: if direction == Direction::Input { rule.input } else { rule.output },
             is_certain: rule.is_certain,
+            is_doubtful: false,
             old: None,
             new: None,
             message,

@@ -69,7 +69,7 @@ pub(super) fn conclude(drafts: Vec<Draft>, old: &Json, new: &Json, direction: Di
             draft.class = *class;
             draft.is_certain = true;
         }
-        let is_possible = draft.class == Class::Breaking && !draft.is_certain;
+        let is_possible = draft.class == Class::Breaking && (!draft.is_certain || draft.is_doubtful);
         if is_possible && draft.reason.is_none() {
             draft.reason = Some(match sides {
                 Some(_) => format!("possibly breaking, none of {BUDGET} generated values shows it"),

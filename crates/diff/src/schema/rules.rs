@@ -98,7 +98,12 @@ pub const RULES: &[Rule] = &[
          behaviour: the value is ignored. In an output it is breaking if the property was always there, else possibly: \
          a reader had to expect that it is missing.",
     ),
-    form("required-added", Narrows, NARROWER, "A property must be there now. Calls without it fail."),
+    form(
+        "required-added",
+        Narrows,
+        NARROWER,
+        "A property must be there now. Calls without it fail; only possibly if it has a default, which the server may fill in.",
+    ),
     form("required-removed", Widens, WIDER, "A property may be missing now. A reader may not expect that."),
     form("additional-properties-forbidden", Narrows, NARROWER, "Unknown properties are refused now."),
     form(

@@ -271,7 +271,12 @@ impl<'c> Walk<'c> {
                 (Some(_), None) => ("required-removed", "is optional now"),
                 _ => continue,
             };
+            // Generators of schemas say of a property that the server fills in that it is required.
+            let has_default = after.is_some_and(|after| after.view.get("default").is_some());
             let reason = match (id, self.direction) {
+                ("required-added", Direction::Input) if has_default => {
+                    "possibly breaking, as its schema refuses calls without it, but the server may fill in its default"
+                }
                 ("required-added", Direction::Input) => "calls without it fail",
                 ("required-added", _) => "it is always there",
                 (_, Direction::Input) => "calls with it still work",
@@ -280,6 +285,7 @@ impl<'c> Walk<'c> {
             let mut draft = self.draft(id, &property, says).because(reason).at(pointers, pair.schemas()).about(name);
             draft.old_cause.pointer = was_required.cloned().unwrap_or_default();
             draft.new_cause.pointer = is_required.cloned().unwrap_or_default();
+            draft.is_doubtful = has_default && id == "required-added";
             self.drafts.push(draft);
         }
         self.compare_additional_properties(pair);

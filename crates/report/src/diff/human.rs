@@ -7,10 +7,13 @@ use rehearse_document::text::shortened;
 use super::{Change, Class, DiffResult, RefusedCall, Side};
 use crate::{
     Layout, Verdict,
+    groups::grouped,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
     text::{printable, wrapped},
 };
 
+/// How many changes of a rule are shown.
+const NAMED: usize = 12;
 /// How much of a value is shown.
 const LONGEST: usize = 200;
 
@@ -24,7 +27,14 @@ pub(crate) fn render(result: &DiffResult, layout: &Layout) -> String {
         if class == Class::Cosmetic && !layout.is_verbose {
             continue;
         }
-        open.iter().for_each(|change| self::change(&mut out, change, width));
+        let shown = if layout.is_verbose { usize::MAX } else { NAMED };
+        for (_, of_rule) in grouped(open.into_iter().map(|change| (&change.rule, change)), |one, other| one == other) {
+            of_rule.iter().take(shown).for_each(|change| self::change(&mut out, change, width));
+            if let more @ 1.. = of_rule.len().saturating_sub(shown) {
+                let text = format!("  and {more} more of {}, which --verbose shows", of_rule[0].rule);
+                let _ = writeln!(out, "{}", styled(text, DIM));
+            }
+        }
         if layout.is_verbose {
             accepted.iter().for_each(|change| self::change(&mut out, change, width));
         }
