@@ -201,7 +201,8 @@ fn commands_and_a_model_make_the_client_work() {
         "echo Work | {} chat --model anthropic:m --base-url {{model_url}} --mcp-config {{config}} > said 2>&1; sleep 60",
         Rehearse::BINARY
     );
-    let args = ["check", "client", "--act", "clean", "--idle", "300ms", "--model", "--", "sh", "-c", &agent];
+    // The agent speaks with the model once more after its last call.
+    let args = ["check", "client", "--act", "clean", "--idle", "5s", "--model", "--", "sh", "-c", &agent];
     let run = Rehearse::new().args(args).run().code(0);
     let said = run.read("said");
     assert!(said.contains("rehearse-clean__echo") && said.contains("Done."), "{said}");
