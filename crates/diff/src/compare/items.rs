@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use super::{Changes, Pair, Subject, pair, quoted};
+use super::{Changes, Pair, Subject, keys, pair, quoted};
 use crate::List;
 use rehearse_document::text::boundary_before;
 use rehearse_report::diff::Class;
@@ -88,15 +88,10 @@ pub(super) fn compare_members(
     known: &[&str],
 ) {
     for key in ["title", "description"] {
-        compare_text(changes, &format!("{noun}.{key}"), &subject.clone(), key, pair(old, new, key));
+        compare_text(changes, &format!("{noun}.{key}"), subject, key, pair(old, new, key));
     }
     compare_annotations(changes, noun, subject, pair(old, new, "annotations"));
-    let empty = serde_json::Map::new();
-    let members = |side: &Json| side.as_object().unwrap_or(&empty).keys().cloned().collect::<Vec<_>>();
-    let mut keys = [members(old), members(new)].concat();
-    keys.sort();
-    keys.dedup();
-    for key in keys {
+    for key in keys(old, new) {
         let pair = pair(old, new, &key);
         let is_compared = known.contains(&&*key) || matches!(&*key, "title" | "description" | "annotations");
         if is_compared || pair.0 == pair.1 {
@@ -153,11 +148,7 @@ fn compare_annotations(changes: &mut Changes, noun: &str, subject: &Subject, ann
     let empty = Json::Object(serde_json::Map::new());
     let (old, new) = (annotations.0.unwrap_or(&empty), annotations.1.unwrap_or(&empty));
     let at = subject.member("annotations", annotations);
-    let keys = |side: &Json| side.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>();
-    let mut all = [keys(old), keys(new)].concat();
-    all.sort();
-    all.dedup();
-    for key in all {
+    for key in keys(old, new) {
         let pair = pair(old, new, &key);
         if value_of(&key, pair.0) == value_of(&key, pair.1) {
             continue;

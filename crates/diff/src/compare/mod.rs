@@ -6,6 +6,8 @@ mod resources;
 mod server;
 mod tools;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use crate::{List, Surface};
@@ -92,6 +94,12 @@ impl Subject {
 fn pair<'s>(old: &'s Json, new: &'s Json, key: &str) -> Pair<'s> {
     let member = |side: &'s Json| side.get(key).filter(|value| !value.is_null());
     (member(old), member(new))
+}
+
+/// The keys of two objects, in the order of the alphabet.
+fn keys(old: &Json, new: &Json) -> BTreeSet<String> {
+    let keys = |side: &Json| side.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>();
+    keys(old).into_iter().chain(keys(new)).collect()
 }
 
 /// A text in a sentence.

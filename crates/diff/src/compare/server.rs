@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::{
     Changes, Subject,
     items::{compare_text, verb},
-    pair,
+    keys, pair,
 };
 use crate::{Surface, surface::is_legacy};
 use rehearse_report::diff::Class;
@@ -56,11 +56,7 @@ fn compare_versions(changes: &mut Changes, old: &[String], new: &[String]) {
 
 /// Compares the members of capabilities: a capability, an extension, or a flag of one.
 fn compare_capabilities(changes: &mut Changes, at: &Subject, path: &str, (old, new): (&Json, &Json)) {
-    let keys = |side: &Json| side.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>();
-    let mut all = [keys(old), keys(new)].concat();
-    all.sort();
-    all.dedup();
-    for key in all {
+    for key in keys(old, new) {
         let members = pair(old, new, &key);
         // A flag that is false is as good as none.
         let is_on = |side: Option<&Json>| side.is_some_and(|value| *value != Json::Bool(false));
@@ -103,11 +99,7 @@ fn compare_capabilities(changes: &mut Changes, at: &Subject, path: &str, (old, n
 
 fn compare_identity(changes: &mut Changes, old: &Json, new: &Json) {
     let at = at("server");
-    let keys = |side: &Json| side.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect::<Vec<_>>();
-    let mut all = [keys(old), keys(new)].concat();
-    all.sort();
-    all.dedup();
-    for key in all {
+    for key in keys(old, new) {
         let members = pair(old, new, &key);
         if members.0 != members.1 {
             let (class, why) = match &*key {
