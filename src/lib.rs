@@ -96,6 +96,7 @@ pub use rehearse_agent as agent;
 pub use rehearse_check as check;
 pub use rehearse_client as client;
 pub use rehearse_client_configs as client_configs;
+pub use rehearse_diff as diff;
 pub use rehearse_document as document;
 pub use rehearse_hub as hub;
 pub use rehearse_llm as llm;
