@@ -15,6 +15,7 @@ mod conformance;
 mod conversation;
 mod diff;
 mod failure;
+mod file_watch;
 mod final_answer;
 mod format;
 mod init;

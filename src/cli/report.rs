@@ -121,6 +121,10 @@ impl From<Verdict> for Exit {
 }
 
 impl MoreReports {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|(path, _)| &**path)
+    }
+
     /// Writes each.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! `rehearse run`: runs scenarios on every transport and protocol version.
 
+mod watch;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     num::{NonZeroU32, NonZeroUsize},
@@ -18,6 +20,7 @@ use regex::Regex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use self::watch::{Outcome, WatchArgs, watch};
 use super::{
     Exit, Failure,
     mcp::connection::duration,
@@ -34,7 +37,7 @@ use super::{
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_check::judge_traffic;
 use rehearse_protocol::trace_file::ConnectionInfo;
-use rehearse_report::{Cell, Format, Layout, RunResult, Status, Verdict, summary::Results};
+use rehearse_report::{Cell, Format, Layout, RunResult, ScenarioResult, Status, Verdict, summary::Results};
 use rehearse_scenario::{
     self as scenario, Plan, RecordSink, RunEvent, RunOptions, Scenario, ScenarioError, Selection, ServerKind,
     ServerSpec, SnapshotMode, TrafficHooks, TrafficJudge, find_scenarios,
@@ -117,6 +120,8 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     reports: MoreReports,
     #[command(flatten)]
+    watch: WatchArgs,
+    #[command(flatten)]
     replay: ReplayArgs,
 }
 
@@ -140,9 +145,18 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     if let Some(replay) = args.replay.prepare()? {
         return run_replay(&args, replay);
     }
+    if !args.watch.is_set() {
+        return run_scenarios(&args, None).map(|outcome| outcome.exit);
+    }
+    let written = args.reports.paths().chain(args.trace_file.as_deref());
+    watch(&args.watch, written, || find(&args.paths), |only| run_scenarios(&args, only))
+}
+
+/// Runs the scenarios below the paths, or only these files of them.
+fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Outcome, Failure> {
     let durations = args.part.durations("run", |results| results.run.as_ref().map(RunResult::durations))?;
     let whole = Selection { filters: args.filters.clone(), ..Selection::default() };
-    let mut scenarios = load(&args.paths)?;
+    let mut scenarios = load(&args.paths, only)?;
     if let Some(limit) = args.start_timeout {
         scenarios
             .iter_mut()
@@ -152,12 +166,12 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let shard = args.part.shard;
     let plan = Plan::new(scenarios, &Selection { filters: args.filters.clone(), shard, durations });
     // One of many parts may have nothing to do; its report says so.
-    if plan.is_empty() && Plan::new(load(&args.paths)?, &whole).is_empty() {
+    if plan.is_empty() && Plan::new(load(&args.paths, only)?, &whole).is_empty() {
         super::style::print("nothing was selected\n");
-        return Ok(Exit::NothingSelected);
+        return Ok(Outcome::without_run(Exit::NothingSelected));
     }
     if args.list {
-        return list(&plan, args.format).map(|()| Exit::Success);
+        return list(&plan, args.format).map(|()| Outcome::without_run(Exit::Success));
     }
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
@@ -175,17 +189,22 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         keep_going: args.keep_going,
         repeat: args.repeat.get(),
         coverage: args.coverage,
-        ..options(&args, file.as_ref(), &secrets)?
+        ..options(args, file.as_ref(), &secrets)?
     };
     let done = block_on(execute(plan, options))?;
     let Some((mut result, interrupted)) = done? else {
         super::style::print("interrupted again: killed all servers; no report was written\n");
-        return Ok(Exit::CannotRun);
+        return Ok(Outcome { is_interrupted: true, ..Outcome::without_run(Exit::CannotRun) });
     };
     (result.started_at, result.interrupted, result.shard) = (started_at, interrupted, shard);
-    let verdict = report(&args, result, &secrets)?;
+    let has_failed = |scenario: &&ScenarioResult| {
+        scenario.cells.iter().any(|cell| matches!(cell.status, Status::Failed | Status::Error))
+    };
+    let failed = result.scenarios.iter().filter(has_failed).map(|scenario| scenario.path.clone()).collect();
+    let verdict = report(args, result, &secrets)?;
     file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
-    Ok(if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() })
+    let exit = if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() };
+    Ok(Outcome { exit, failed, is_interrupted: interrupted })
 }
 
 /// Replays a recording against a server.
@@ -285,11 +304,11 @@ fn hooks(args: &RunArgs, file: Option<&TraceFileWriter>, secrets: &BTreeMap<Path
     TrafficHooks { record_sink, judge }
 }
 
-/// Every scenario below the paths. If one of them is invalid, nothing runs.
-fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
+/// The files below the paths, each once.
+fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let default = [PathBuf::from("scenarios")];
     let paths = if paths.is_empty() { &default[..] } else { paths };
-    let (mut scenarios, mut diagnostics, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for path in paths {
         let files = find_scenarios(path).map_err(|error| match path == Path::new("scenarios") {
             true if matches!(error, ScenarioError::Read { .. }) => {
@@ -303,15 +322,19 @@ fn load(paths: &[PathBuf]) -> Result<Vec<Scenario>, Failure> {
                 None => error.into(),
             },
         })?;
-        for file in files {
-            if !seen.insert(file.clone()) {
-                continue;
-            }
-            match Scenario::load(&file, BUILTIN_SCRIPTS) {
-                Ok(scenario) => scenarios.push(scenario),
-                Err(ScenarioError::Invalid(found)) => diagnostics.extend(found.0),
-                Err(error) => return Err(error.into()),
-            }
+        found.extend(files.into_iter().filter(|file| seen.insert(file.clone())));
+    }
+    Ok(found)
+}
+
+/// Every scenario below the paths, or only these files. If one of them is invalid, nothing runs.
+fn load(paths: &[PathBuf], only: Option<&BTreeSet<PathBuf>>) -> Result<Vec<Scenario>, Failure> {
+    let (mut scenarios, mut diagnostics) = (Vec::new(), Vec::new());
+    for file in find(paths)?.iter().filter(|file| only.is_none_or(|only| only.contains(*file))) {
+        match Scenario::load(file, BUILTIN_SCRIPTS) {
+            Ok(scenario) => scenarios.push(scenario),
+            Err(ScenarioError::Invalid(found)) => diagnostics.extend(found.0),
+            Err(error) => return Err(error.into()),
         }
     }
     match diagnostics.is_empty() {

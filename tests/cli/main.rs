@@ -47,6 +47,7 @@ mod requirements;
 mod result_cache;
 mod run;
 mod run_servers;
+mod run_watch;
 mod rust_docs;
 mod schema;
 mod script_schema;

@@ -9,7 +9,7 @@ pub(super) mod exec;
 mod from_trace;
 mod journal_writer;
 mod relay;
-pub(crate) mod script_watcher;
+mod script_watcher;
 pub(super) mod server;
 mod verification;
 

@@ -1,17 +1,19 @@
 //! `--watch`: reloads an edited script.
 
 use std::{
-    io::{self, Read},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use super::{catalogue, console::Console};
-use crate::cli::{Failure, style};
+use crate::cli::{
+    Failure,
+    file_watch::{EditDetector, read},
+    style,
+};
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_document::{Source, text::utf8};
 use rehearse_mock::{engine::Engine, script::Script};
-use rehearse_system::special_file::open_at_once;
 
 /// The polling interval. An edit is served when two polls in a row read it.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -20,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(150);
 #[derive(Debug)]
 pub(super) struct ScriptWatcher {
     path: PathBuf,
-    edits: EditDetector,
+    edits: EditDetector<Vec<u8>>,
 }
 
 impl ScriptWatcher {
@@ -52,10 +54,10 @@ pub(super) async fn watch(watch: Option<ScriptWatcher>, engine: &Engine, started
         tokio::time::sleep(PAUSE).await;
         // Editors delete the file for a moment while they replace it.
         let Ok(content) = read(&path) else { continue };
-        if !edits.accept(content) {
+        if edits.accept(content).is_none() {
             continue;
         }
-        match parse(&path, &edits.accepted) {
+        match parse(&path, edits.accepted()) {
             Ok(script) => {
                 let (good, strong, offer) = (style::GOOD, style::STRONG, catalogue::offer(&script));
                 engine.load(script.reloadable(), started.elapsed());
@@ -72,65 +74,10 @@ pub(super) async fn watch(watch: Option<ScriptWatcher>, engine: &Engine, started
     }
 }
 
-/// Reads a regular file. Opening a pipe does not wait for a writer.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = open_at_once(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut content = Vec::new();
-    file.read_to_end(&mut content)?;
-    Ok(content)
-}
-
 fn parse(path: &Path, content: &[u8]) -> Result<Script, Failure> {
     let path = path.display().to_string();
     match utf8(content.to_owned()) {
         Ok(text) => Script::parse(&Source::new(path, text)).map_err(Failure::Invalid),
         Err(error) => Err(Failure::Usage(format!("cannot read {path}: {error}"))),
-    }
-}
-
-/// Detects new and complete contents of a file.
-#[derive(Debug)]
-pub(crate) struct EditDetector {
-    accepted: Vec<u8>,
-    /// New, but perhaps not completely written.
-    pending: Option<Vec<u8>>,
-}
-
-impl EditDetector {
-    pub(crate) fn new(content: Vec<u8>) -> EditDetector {
-        EditDetector { accepted: content, pending: None }
-    }
-
-    /// Whether to load this content: it differs from the loaded one, and equals that of the last poll.
-    pub(crate) fn accept(&mut self, content: Vec<u8>) -> bool {
-        if content == self.accepted {
-            self.pending = None;
-            return false;
-        }
-        if self.pending.as_ref() != Some(&content) {
-            self.pending = Some(content);
-            return false;
-        }
-        self.pending = None;
-        self.accepted = content;
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_content_is_accepted_once_and_only_when_it_no_longer_changes() {
-        let mut edits = EditDetector::new(b"one".to_vec());
-        let mut take =
-            |contents: &[&str]| contents.iter().map(|it| edits.accept(it.as_bytes().to_vec())).collect::<Vec<_>>();
-        assert_eq!(take(&["one", "one"]), [false, false]);
-        assert_eq!(take(&["", "tw", "two", "two", "two"]), [false, false, false, true, false]);
-        assert_eq!(take(&["t", "two", "t", "t", "two"]), [false, false, false, true, false]);
     }
 }
