@@ -103,6 +103,15 @@ fn mistakes_are_printed_and_mended() {
 }
 
 #[test]
+fn the_others_run_when_a_file_with_a_mistake_is_removed() {
+    let mut running = story(&[]).file("scenarios/two.yaml", "stepps: []").start();
+    running.stderr_line("waiting for an edit");
+    fs::remove_file(running.path("scenarios/two.yaml")).expect("removes");
+    runs(&mut running, "1 of 1", "1 passed");
+    ends(running);
+}
+
+#[test]
 fn keys_run_all_or_what_has_failed() {
     const KEYS: &str = "a: all, f: only the failed, Enter: the same again, q: quit";
     let mut terminal = Terminal::start(story(&[]));
@@ -123,7 +132,7 @@ fn a_signal_during_a_run_ends_the_watch_with_a_report() {
     let story = story(&[]).file("scenarios/one.yaml", &never).file("one-mock.yaml", slow);
     let (running, _) = started(story, ["one-mock.yaml --seed 1"]);
     running.signal("INT");
-    running.end().stderr_has("interrupted: stopping the servers").stdout_has("1 not run").code(3);
+    running.end().stderr_has("interrupted: stopping the servers").stdout_has(" not run (").code(3);
 }
 
 #[test]
