@@ -1,6 +1,6 @@
 //! Recordings of other programs as traces.
 //!
-//! Each format has a file with its mark and its reader, which fills a [`Recording`]. What a recording does not have is
+//! Each format has a file with its mark and its reader, which fills a `Recording`. What a recording does not have is
 //! said and not invented. Where a format has a message as JSON and not as text, its bytes are those of compact JSON.
 
 mod content;
