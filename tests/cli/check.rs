@@ -81,7 +81,7 @@ fn a_tool_that_no_server_lists_is_reported() {
 #[test]
 fn a_server_that_cannot_be_reached_and_wrong_usage_have_their_own_codes() {
     let dead = Rehearse::new().args(["check", "--stdio", "sh -c 'echo no module >&2; exit 5'"]).run().code(3);
-    dead.stdout_has("the server ended with code 5 before it answered `initialize`\n    no module\n");
+    dead.stdout_has("the server ended with code 5 before it answered\n    no module\n");
     let refused = Rehearse::new().args(["check", "--http", "http://127.0.0.1:9/mcp"]).run();
     refused.stdout_has("Connection refused").code(3);
     for option in [&["--list"][..], &["--explain", DOUBTFUL]] {

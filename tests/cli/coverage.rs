@@ -20,7 +20,7 @@ resourceTemplates: [{ uriTemplate: 'day://{day}', name: day, text: '{{ args.day 
 const LISTS: &str = "
 servers: { s: { mock: ../mock.yaml } }
 matrix: { transport: memory }
-steps: [{ discover: {} }, { list_resources: {} }, { list_resource_templates: {} }]
+steps: [{ request: { method: tools/list } }, { list_resources: {} }, { list_resource_templates: {} }]
 ";
 const CALLS: &str = "
 servers: { other: { mock: ../mock.yaml } }

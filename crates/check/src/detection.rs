@@ -211,7 +211,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
             }
             EventKind::Process(ProcessEvent::Exited { code }) => {
                 let how = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
-                (1, format!("the server ended {how} before it answered `{method}`"))
+                (1, format!("the server ended {how} before it answered"))
             }
             _ => continue,
         };
