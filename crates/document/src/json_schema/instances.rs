@@ -11,6 +11,8 @@ use crate::seeded_rng::SeededRng;
 const DEEPEST: usize = 32;
 /// The number of values in one instance, after which only what is required is added.
 const MAX_VALUES: usize = 300;
+/// How many values an instance has at most, even if it is not valid then.
+const LARGEST: usize = 4 * MAX_VALUES;
 /// The number of scripts that wait.
 const MAX_SCRIPTS: usize = 4_000;
 /// The maximum number of items and the greatest length, if the schema demands no more.
@@ -154,7 +156,7 @@ impl Draw {
     /// A value for which all these schemas hold.
     fn value(&mut self, schemas: &[View<'_>], mut depth: usize) -> Json {
         self.values += 1;
-        if depth > 2 * DEEPEST || self.values > 4 * MAX_VALUES {
+        if depth > 2 * DEEPEST || self.values > LARGEST {
             return Json::Null;
         }
         let mut parts = Vec::new();
@@ -319,6 +321,10 @@ impl Draw {
         let is_unique = parts.iter().any(|part| part.get("uniqueItems") == Some(&Json::Bool(true)));
         let mut items: Vec<Json> = Vec::new();
         for index in 0..count {
+            // Copies of copies would fill the memory.
+            if self.values > LARGEST {
+                break;
+            }
             let mut schemas: Vec<_> = parts.iter().filter_map(|part| part.item(index)).collect();
             if index == 0 {
                 schemas.extend(&contained);
@@ -334,7 +340,9 @@ impl Draw {
                     break;
                 }
                 let rng = SeededRng::for_parts(seed, [index as u64]);
-                item = Draw::new(Vec::new(), Rest::Random(rng)).value(&schemas, depth + 1);
+                let mut again = Draw { values: self.values, ..Draw::new(Vec::new(), Rest::Random(rng)) };
+                item = again.value(&schemas, depth + 1);
+                self.values = again.values;
             }
             self.values += size(&item).saturating_sub(self.values - before);
             items.push(item);
@@ -572,5 +580,17 @@ mod tests {
         let instances = |seed| Instances::new(View::new(&schema), seed).take(60).collect::<Vec<_>>();
         assert_eq!(instances(1), instances(1));
         assert_ne!(instances(1), instances(2));
+    }
+
+    #[test]
+    fn an_array_of_arrays_without_end_stays_small() {
+        let itself = |unique: bool| {
+            json!({ "$ref": "#/$defs/a", "$defs": { "a": {
+                "type": "array", "minItems": 50, "uniqueItems": unique, "items": { "$ref": "#/$defs/a" } } } })
+        };
+        for schema in [itself(false), itself(true)] {
+            let largest = Instances::new(View::new(&schema), 1).take(50).map(|it| size(&it)).max();
+            assert!(largest.is_some_and(|largest| largest < 10 * LARGEST), "{largest:?}");
+        }
     }
 }
