@@ -29,7 +29,7 @@ use super::{
 const OTHER: Duration = Duration::from_secs(1);
 /// The pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Linux gives 32,768 and above to whoever asks for any port, Windows and macOS 49,152 and above.
+/// Linux gives 32,768 and above to a program that asks for any port, Windows and macOS 49,152 and above.
 const PORTS: Range<u16> = 20_000..32_768;
 
 /// A running server command that listens on the network. Dropping it kills the command with all processes that it started.

@@ -60,9 +60,9 @@ pub struct Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// Nobody notices it but people.
+    /// Only people notice it.
     Cosmetic,
-    /// Something new, which nobody relies on yet.
+    /// Something new, on which no client relies yet.
     Addition,
     /// A model may choose or act differently.
     Behaviour,
