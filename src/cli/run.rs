@@ -263,20 +263,15 @@ fn report(args: &RunArgs, mut result: RunResult, secrets: &BTreeMap<PathBuf, Sec
             secrets.hide_in_scenario(scenario);
         }
     }
+    if let Some(coverage) = &mut result.coverage {
+        coverage.fail_under = args.fail_under;
+    }
     let verdict = result.verdict();
-    let covered = result.coverage.as_ref().map(|coverage| coverage.percent);
-    let lacking = covered.zip(args.fail_under).filter(|(covered, least)| covered < least);
     let results = Results { run: Some(result), ..Results::default() };
     let layout = Layout { width: super::style::width(), trace: args.trace, ..Layout::default() };
     output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
-    Ok(match lacking {
-        Some((covered, least)) => {
-            super::style::print(&format!("the coverage is {covered} %, which is less than {least} %\n"));
-            if verdict == Verdict::Passed { Verdict::Failed } else { verdict }
-        }
-        None => verdict,
-    })
+    Ok(verdict)
 }
 
 /// A percentage, with or without its sign.

@@ -59,8 +59,16 @@ Coverage: 58.3 % (7 of 12)
 #[test]
 fn a_run_that_uses_too_little_fails() {
     story(&["--fail-under", "58.3%"]).run().code(0);
-    let run = story(&["--fail-under", "58.4"]).run();
-    run.stderr_has("the coverage is 58.3 %, which is less than 58.4 %").code(1);
+    let reports = ["--report", "run.json", "--report", "run.md", "--report", "run.xml", "--report", "run.html"];
+    let run = story(&[&["--fail-under", "58.4"][..], &reports].concat()).run();
+    let sentence = "the coverage is 58.3 %, which is less than 58.4 %";
+    let run = run.stdout_has(sentence).code(1);
+    let result: Json = serde_json::from_str(&run.read("run.json")).expect("JSON");
+    assert_eq!((&result["verdict"], &result["coverage"]["failUnder"]), (&"failed".into(), &58.4.into()));
+    for report in ["run.md", "run.xml", "run.html"] {
+        assert!(run.read(report).contains(sentence), "{report}");
+    }
+    assert!(run.read("run.xml").contains("failures=\"1\""));
     story(&["--fail-under", "101%"]).run().stderr_has("write a number up to 100, such as 80%").code(2);
     Rehearse::new().args(["run", "--fail-under", "1%"]).run().stderr_has("--coverage").code(2);
 }

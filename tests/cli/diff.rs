@@ -111,6 +111,10 @@ fn recorded_calls_are_held_against_the_new_server() {
     // A trace is a side, too.
     let run = diff(&["t.jsonl", &command("new.yaml")]).file("t.jsonl", &call("n=7")).run().code(1);
     run.stdout_has("input.limit-tightened");
+    // Two traces of the same call: it had a result, and now has an error.
+    let refused = call("n=7").replace("\"content\":", "\"isError\":true,\"content\":");
+    let run = diff(&["old.jsonl", "new.jsonl"]).file("old.jsonl", &call("n=7")).file("new.jsonl", &refused).run();
+    run.stdout_has("call.fails").stdout_has("for example {\"n\":7}").code(1);
 }
 
 #[test]

@@ -174,7 +174,7 @@ steps:
     let part = files(&["--shard", "1/2"]).run();
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
-    let used = coverage::story(&["--format", "json"]).run();
+    let used = coverage::story(&["--format", "json", "--fail-under", "1%"]).run();
     let outputs = [json(&first), json(&again), json(&web), json(&part), json(&used), json(&merged.run().code(3))];
     describes("run", &outputs, &["again", "cause", "hex", "interrupted", "offset", "sdk"]);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");

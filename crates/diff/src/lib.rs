@@ -10,7 +10,7 @@ mod surface;
 
 pub use baseline::Baseline;
 pub use calls::refused_calls;
-pub use compare::compare;
+pub use compare::{compare, compare_calls};
 pub use recording::{RecordedCall, read_calls, read_surface};
 pub use semver::advice;
 pub use surface::{FORMAT, List, Surface, VERSION, read_snapshot};

@@ -20,6 +20,8 @@ pub struct RecordedCall {
     pub client: Option<String>,
     /// Whether the server answered with a result that is no error.
     pub has_succeeded: bool,
+    /// Whether its result has structured content.
+    pub has_structured_content: bool,
 }
 
 /// Reads the surface from the traces of the connections with one server. What none of them shows is not known; of lists
@@ -61,9 +63,18 @@ pub fn read_calls(trace: &Trace) -> Vec<RecordedCall> {
             _ => continue,
         };
         let Some(name) = params.get(key).and_then(Json::as_str) else { continue };
-        let has_succeeded = result.is_ok_and(|result| result.get("isError") != Some(&Json::Bool(true)));
+        let has_succeeded = result.as_ref().is_ok_and(|result| result.get("isError") != Some(&Json::Bool(true)));
+        let has_structured_content =
+            result.is_ok_and(|result| result.get("structuredContent").is_some_and(|it| !it.is_null()));
         let arguments = params.get("arguments").cloned().unwrap_or_else(|| Json::Object(Default::default()));
-        calls.push(RecordedCall { list, name: name.to_owned(), arguments, client: client.clone(), has_succeeded });
+        calls.push(RecordedCall {
+            list,
+            name: name.to_owned(),
+            arguments,
+            client: client.clone(),
+            has_succeeded,
+            has_structured_content,
+        });
     }
     calls
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rehearse_diff::{Surface, compare, schema::RULES};
+use rehearse_diff::{List, RecordedCall, Surface, compare, compare_calls, schema::RULES};
 use serde_json::Value as Json;
 
 fn lines(old: &Json, new: &Json) -> BTreeSet<String> {
@@ -76,4 +76,54 @@ fn long_texts_are_shown_where_they_differ() {
     let said =
         "`description` differs, \"…descriptions begin with, old ü\" before, \"…descriptions begin with, new ü\" now";
     assert!(change.message.starts_with(said), "{}", change.message);
+}
+
+#[test]
+fn the_outcomes_of_the_same_calls_are_compared() {
+    let call = |name: &str, n: u32, outcome: &str| RecordedCall {
+        list: List::Tools,
+        name: name.to_owned(),
+        arguments: serde_json::json!({ "n": n }),
+        client: None,
+        has_succeeded: outcome != "failed",
+        has_structured_content: outcome == "structured",
+    };
+    let changes = |old: &[RecordedCall], new: &[RecordedCall]| {
+        let changes = compare_calls(old, new);
+        let line = |it: &rehearse_report::diff::Change| {
+            let instance = it.instance.as_ref().expect("the arguments");
+            format!("{} {} {} {instance} {}", it.class, it.rule, it.subject, it.message)
+        };
+        changes.iter().map(line).collect::<Vec<_>>()
+    };
+    let old = [
+        call("a", 1, "text"),
+        call("a", 2, "text"),
+        call("b", 1, "failed"),
+        call("c", 1, "structured"),
+        call("d", 1, "text"),
+        call("d", 2, "text"),
+        call("e", 1, "text"),
+        call("e", 1, "failed"),
+        call("f", 1, "text"),
+    ];
+    let new = [
+        call("d", 1, "structured"),
+        call("a", 1, "failed"),
+        call("a", 2, "failed"),
+        call("b", 1, "text"),
+        call("c", 1, "text"),
+        call("e", 1, "text"),
+        call("f", 2, "failed"),
+    ];
+    assert_eq!(
+        changes(&old, &new),
+        [
+            "breaking call.fails tool a {\"n\":1} A recorded call worked before and has an error now (and 1 more of it).",
+            "breaking call.structure-removed tool c {\"n\":1} A recorded call has no structured content any more.",
+            "behaviour call.works tool b {\"n\":1} A recorded call had an error before and works now.",
+            "addition call.structure-added tool d {\"n\":1} A recorded call has structured content now.",
+        ]
+    );
+    assert!(changes(&old, &old).is_empty());
 }

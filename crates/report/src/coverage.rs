@@ -12,6 +12,9 @@ pub struct Coverage {
     pub total: usize,
     /// How many of a hundred were used, rounded down to a tenth; 100 if there are none.
     pub percent: f64,
+    /// The percentage below which the run fails, if one was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_under: Option<f64>,
     /// Each server.
     pub servers: Vec<ServerCoverage>,
 }
@@ -97,7 +100,7 @@ impl Coverage {
         let counts = servers.iter().flat_map(ServerCoverage::counts);
         let (covered, total) = counts.fold((0, 0), |all, it| (all.0 + it.0, all.1 + it.1));
         let percent = (covered * 1000).checked_div(total).map_or(100.0, |tenths| tenths as f64 / 10.0);
-        Coverage { covered, total, percent, servers }
+        Coverage { covered, total, percent, fail_under: None, servers }
     }
 
     /// Adds what another part of the run has used.
@@ -110,7 +113,14 @@ impl Coverage {
             }
         }
         servers.sort_by(|one, two| one.server.cmp(&two.server));
-        *self = Coverage::new(servers);
+        let fail_under = self.fail_under.into_iter().chain(other.fail_under).reduce(f64::max);
+        *self = Coverage { fail_under, ..Coverage::new(servers) };
+    }
+
+    /// Why the run fails if less was used than was asked for, as a sentence.
+    pub fn shortfall(&self) -> Option<String> {
+        let least = self.fail_under.filter(|least| self.percent < *least)?;
+        Some(format!("the coverage is {} %, which is less than {least} %", self.percent))
     }
 
     /// A sentence with the totals.

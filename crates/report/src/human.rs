@@ -414,4 +414,7 @@ fn summary(out: &mut String, result: &RunResult) {
     for missing in result.missing_shards() {
         let _ = writeln!(out, "{}", styled(format!("incomplete: {missing}"), BAD));
     }
+    if let Some(shortfall) = result.coverage.as_ref().and_then(Coverage::shortfall) {
+        let _ = writeln!(out, "{}", styled(shortfall, BAD));
+    }
 }

@@ -292,7 +292,7 @@ impl RunResult {
         ran.map(|(name, it)| (format!("{name}/{}", it.cell), it.duration)).collect()
     }
 
-    /// How it ended, by its totals and the parts that are missing.
+    /// How it ended, by its totals, its coverage and the parts that are missing.
     pub fn verdict(&self) -> Verdict {
         let totals = self.totals;
         match () {
@@ -300,6 +300,7 @@ impl RunResult {
             () if totals.failed + totals.not_run > 0 => Verdict::Failed,
             () if !self.missing_shards().is_empty() => Verdict::Incomplete,
             () if totals.passed == 0 => Verdict::NothingTested,
+            () if self.coverage.as_ref().is_some_and(|coverage| coverage.shortfall().is_some()) => Verdict::Failed,
             () => Verdict::Passed,
         }
     }

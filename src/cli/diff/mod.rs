@@ -11,11 +11,12 @@ use super::{
     Exit, Failure, check::read_trace, config::SourceArgs, mcp::connection::ConnectionArgs, output, report::MoreReports,
     repository, style,
 };
-use rehearse_diff::{Baseline, RecordedCall, advice, compare, read_calls, refused_calls};
+use rehearse_diff::{Baseline, RecordedCall, advice, compare, compare_calls, read_calls, refused_calls};
 use rehearse_document::{Source, parse_yaml};
+use rehearse_protocol::trace_file::TraceFile;
 use rehearse_report::{
     Format, Layout, Verdict,
-    diff::{ChangePlace, Class, DiffResult, FORMAT},
+    diff::{Change, ChangePlace, Class, DiffResult, FORMAT},
     summary::Results,
 };
 
@@ -121,6 +122,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
         (Err(exit), _) | (_, Err(exit)) => return Ok(exit),
     };
     let mut changes = compare(&old.surface, &new.surface);
+    changes.extend(compare_calls(&old.calls, &new.calls));
+    Change::sort(&mut changes);
     for change in &mut changes {
         let places = [new.place(change.new.as_deref()), old.place(change.old.as_deref())];
         change.place = places.into_iter().flatten().next().or_else(|| old.place_near(change.new.as_deref()));
@@ -172,8 +175,12 @@ impl DiffArgs {
 }
 
 fn calls_of(path: &Path) -> Result<Vec<RecordedCall>, Failure> {
-    let file = read_trace(path)?;
-    Ok(file.connections.iter().flat_map(|connection| read_calls(&connection.trace)).collect())
+    read_trace(path).map(|file| file_calls(&file))
+}
+
+/// The calls of all connections of a trace.
+fn file_calls(file: &TraceFile) -> Vec<RecordedCall> {
+    file.connections.iter().flat_map(|connection| read_calls(&connection.trace)).collect()
 }
 
 /// Reads the accepted changes. If the file is to be written, it need not exist.

@@ -2,14 +2,14 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::line;
+use super::{file_calls, line};
 use crate::cli::{
     Exit, Failure,
     check::read_trace,
     config::SourceArgs,
     mcp::{self, connection::ConnectionArgs, target::TargetArgs},
 };
-use rehearse_diff::{Surface, read_snapshot, read_surface};
+use rehearse_diff::{RecordedCall, Surface, read_snapshot, read_surface};
 use rehearse_document::{Node, Source, text::utf8};
 use rehearse_report::diff::{ChangePlace, Side};
 use rehearse_system::program;
@@ -21,6 +21,8 @@ const HEAD: usize = 64;
 pub(super) struct LoadedSide {
     pub(super) surface: Surface,
     pub(super) side: Side,
+    /// The calls of a trace.
+    pub(super) calls: Vec<RecordedCall>,
     /// The surface file, if it is in the working folder.
     file: Option<(Arc<Source>, Node)>,
 }
@@ -66,7 +68,7 @@ impl LoadedSide {
 
     fn new(name: &str, surface: Surface, file: Option<(Arc<Source>, Node)>) -> LoadedSide {
         let side = Side { name: name.to_owned(), server: surface.server_name() };
-        LoadedSide { surface, side, file }
+        LoadedSide { surface, side, calls: Vec::new(), file }
     }
 
     fn of_file(path: &Path) -> Result<LoadedSide, Failure> {
@@ -76,7 +78,7 @@ impl LoadedSide {
         if head.contains("\"rehearse-trace\"") {
             let file = read_trace(path)?;
             let surface = read_surface(file.connections.iter().map(|connection| &connection.trace));
-            return Ok(LoadedSide::new(&name, surface, None));
+            return Ok(LoadedSide { calls: file_calls(&file), ..LoadedSide::new(&name, surface, None) });
         }
         let (surface, tree) = of_source(&source)?;
         Ok(LoadedSide::new(&name, surface, tree.map(|tree| (source, tree))))

@@ -1,10 +1,13 @@
 //! The changes from one surface to another.
 
+mod calls;
 mod items;
 mod prompts;
 mod resources;
 mod server;
 mod tools;
+
+pub use self::calls::compare_calls;
 
 use std::collections::BTreeSet;
 
@@ -38,10 +41,7 @@ pub fn compare(old: &Surface, new: &Surface) -> Vec<Change> {
         }
     }
     let mut changes = changes.found;
-    changes.sort_by(|one, other| {
-        let key = |change: &Change| (std::cmp::Reverse(change.class), change.is_possible);
-        key(one).cmp(&key(other)).then_with(|| one.subject.cmp(&other.subject))
-    });
+    Change::sort(&mut changes);
     changes
 }
 

@@ -146,6 +146,16 @@ impl Class {
     }
 }
 
+impl Change {
+    /// Sorts changes, worst first.
+    pub fn sort(changes: &mut [Change]) {
+        changes.sort_by(|one, other| {
+            let key = |change: &Change| (std::cmp::Reverse(change.class), change.is_possible);
+            key(one).cmp(&key(other)).then_with(|| one.subject.cmp(&other.subject))
+        });
+    }
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -45,6 +45,16 @@ pub(super) fn section(result: &RunResult) -> Section {
     section.failures = causes.failures;
     let missing = result.missing_shards().into_iter().map(|missing| missing_case(&missing));
     section.suites.extend(missing.map(|case| Suite { name: "rehearse run".to_owned(), cases: vec![case] }));
+    let shortfall = result.coverage.as_ref().and_then(Coverage::shortfall);
+    section.suites.extend(shortfall.map(|shortfall| Suite {
+        name: "rehearse run".to_owned(),
+        cases: vec![Case {
+            name: "coverage".to_owned(),
+            outcome: Outcome::Failed,
+            message: shortfall,
+            ..Case::default()
+        }],
+    }));
     for scenario in &result.scenarios {
         section.remarks.extend(scenario.warnings.iter().map(|warning| format!("{}: {warning}", scenario.name)));
         let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
@@ -230,6 +240,10 @@ impl Causes {
         causes.name_disconnections(result);
         for missing in result.missing_shards() {
             causes.failures.push(missing_parts(&missing));
+        }
+        if let Some(shortfall) = result.coverage.as_ref().and_then(Coverage::shortfall) {
+            let messages = vec![shortfall];
+            causes.failures.push(Failure { messages, ..Failure::new(Outcome::Failed, "coverage".to_owned()) });
         }
         causes.sort();
         causes
