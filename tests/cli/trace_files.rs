@@ -294,6 +294,33 @@ fn a_recording_is_replayed_and_what_differs_each_time_is_hidden() {
 }
 
 #[test]
+fn a_replay_sends_back_the_ids_and_cursors_of_the_new_answers() {
+    let mock = "
+server: { name: shop, version: 1.0.0 }
+pageSize: 1
+tools:
+  - { name: cart, reply: { structured: { cart: { id: 'cart-{{ env.PID }}-x' } } } }
+  - { name: pay, reply: \"{{ 'paid' if args.id == 'cart-' ~ env.PID ~ '-x' else 'no such cart' }}\" }
+";
+    let demo = "
+servers: { s: { command: sh, args: [start.sh, mock.yaml] } }
+matrix: { protocol: 2025-11-25 }
+steps:
+  - discover: {}
+  - { call: { tool: cart }, capture: { id: /structuredContent/cart/id } }
+  - { call: { tool: pay, args: { id: '{{ captured.id }}' } }, expect: { text: paid } }
+";
+    let then = "\"$R\" run --from-trace t.jsonl --write scenarios -- sh start.sh mock.yaml && \"$R\" run";
+    let run = recorded(&[("mock.yaml", mock), ("demo.yaml", demo)], "", then).stdout_has("1 passed").code(0);
+    let written = run.read("scenarios/t.yaml");
+    for part in
+        ["cursor: \"{{ captured.nextCursor1 }}\"", "id3: \"/structuredContent/cart/id\"", "id: \"{{ captured.id3 }}\""]
+    {
+        assert!(written.contains(part), "{part} in {written}");
+    }
+}
+
+#[test]
 fn a_replay_answers_the_server_as_the_recorded_client_did() {
     let files = [("mock.yaml", SHOP), ("demo.yaml", PURCHASES)];
     let then = "\"$R\" run --from-trace t.jsonl --write scenarios -- \"$R\" mock mock.yaml && \"$R\" run";

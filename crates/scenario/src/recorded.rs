@@ -24,6 +24,8 @@ use rehearse_protocol::{
 
 use super::observation::without_envelope;
 
+/// The shortest text that is taken for an id.
+const SHORTEST_ID: usize = 8;
 /// The name of the server in the scenarios.
 pub(super) const SERVER: &str = "server";
 
@@ -114,7 +116,8 @@ impl RecordedScenario {
                 steps.answer(ask.method(), answer.result(), answer.error());
             }
         }
-        let Steps { steps, mut lost, answers, .. } = steps;
+        let Steps { mut steps, mut lost, answers, .. } = steps;
+        capture_values(&mut steps);
         if steps.iter().any(|step| Json::from(step.step.clone()).to_string().contains(MASK)) {
             lost.push(format!("secrets, which are {MASK}"));
         }
@@ -157,6 +160,68 @@ impl RecordedScenario {
             true
         });
         self
+    }
+}
+
+/// Lets a step use what an earlier answer brings, where the recorded client has sent it back: cursors, and ids that the
+/// server has made up.
+fn capture_values(steps: &mut [RecordedStep]) {
+    let mut count = 0;
+    for index in 1..steps.len() {
+        let (earlier, step) = steps.split_at_mut(index);
+        let Some((_, action)) = step.first_mut().and_then(|step| step.step.iter_mut().next()) else { continue };
+        replace_strings(action, &mut |text| {
+            let mut latest = earlier.iter_mut().rev();
+            let (pointer, from) = latest.find_map(|it| Some((pointer_of(&it.view, text)?, it)))?;
+            let member = pointer.rsplit('/').find(|key| key.parse::<usize>().is_err())?;
+            if member != "nextCursor" && !is_made_up(text) {
+                return None;
+            }
+            let captures = from.step.entry("capture").or_insert_with(|| json!({})).as_object_mut()?;
+            let known = captures.iter().find(|(_, at)| **at == pointer).map(|(name, _)| name.clone());
+            let name = known.unwrap_or_else(|| {
+                count += 1;
+                let plain: String = member.chars().filter(char::is_ascii_alphanumeric).collect();
+                let name = format!("{plain}{count}");
+                captures.insert(name.clone(), pointer.as_str().into());
+                name
+            });
+            Some(format!("{{{{ captured.{name} }}}}"))
+        });
+    }
+}
+
+/// Whether a text looks like an id that a server has made up.
+fn is_made_up(text: &str) -> bool {
+    let has = |is: fn(&char) -> bool| text.chars().any(|c| is(&c));
+    let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.=+".contains(c));
+    is_word && text.len() >= SHORTEST_ID && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
+}
+
+/// Replaces the strings in a value for which the function returns another.
+fn replace_strings(value: &mut Json, replace: &mut dyn FnMut(&str) -> Option<String>) {
+    match value {
+        Json::String(text) => {
+            if let Some(new) = replace(text) {
+                *text = new;
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| replace_strings(item, replace)),
+        Json::Object(members) => members.values_mut().for_each(|member| replace_strings(member, replace)),
+        _ => {}
+    }
+}
+
+/// Where a value has this string, as a JSON pointer.
+fn pointer_of(value: &Json, text: &str) -> Option<String> {
+    let below = |key: String, value| Some(format!("/{key}{}", pointer_of(value, text)?));
+    match value {
+        Json::String(found) => (found == text).then(String::new),
+        Json::Array(items) => items.iter().enumerate().find_map(|(index, item)| below(index.to_string(), item)),
+        Json::Object(members) => {
+            members.iter().find_map(|(key, member)| below(key.replace('~', "~0").replace('/', "~1"), member))
+        }
+        _ => None,
     }
 }
 
