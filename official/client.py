@@ -10,11 +10,6 @@ SKIPPABLE = {
         "sep-2243-client-includes-standard-headers",
     ): "2026-07-28 has neither initialize nor notifications/initialized",
 }
-# Extensions of the authorization that the client does not have.
-UNSUPPORTED = {
-    "auth/dpop": "SEP-1932: tokens that are bound to a key",
-    "auth/dpop-nonce": "SEP-1932: tokens that are bound to a key",
-}
 
 
 def groups(processes, folder, results, names):
@@ -35,7 +30,6 @@ def groups(processes, folder, results, names):
             results=results / name,
             skippable=SKIPPABLE,
             names=names,
-            unsupported=UNSUPPORTED,
         )
 
     for revision, counts in (("2025-11-25", (18, 7)), ("2026-07-28", (32, 7))):

@@ -47,7 +47,6 @@ class Group:
     results: Path
     skippable: dict  # the reasons of the checks that may be skipped, by scenario and check
     names: list  # only scenarios whose name contains one of these; all if there are none
-    unsupported: dict = field(default_factory=dict)  # the reasons of the scenarios that must not decide, and must fail
     tally: Counter = field(default_factory=Counter)
     skipped: set = field(default_factory=set)
 
@@ -70,16 +69,12 @@ class Group:
         reports = self.reports()
         for scenario in scenarios:
             output = said.get(scenario if self.names else "", "")
-            if scenario in self.unsupported:
-                problems = self.judge_unsupported(scenario, reports.pop(scenario, None), output)
-            else:
-                problems = self.judge(scenario, reports.pop(scenario, None), output)
+            problems = self.judge(scenario, reports.pop(scenario, None), output)
             failures += [f"{scenario}: {problem}" for problem in problems]
         failures += [f"{scenario}: it is not in the list" for scenario in reports]
         # A failed check ends the suite with 1, which says nothing new; without one it does.
-        failures += [] if self.tally["failed"] or self.tally["unsupported"] else ends
-        note = f", {self.tally['unsupported']} unsupported" if self.tally["unsupported"] else ""
-        return f"{self.tally['scenarios']} scenarios, {self.tally['passed']} checks passed{note}", failures
+        failures += [] if self.tally["failed"] else ends
+        return f"{self.tally['scenarios']} scenarios, {self.tally['passed']} checks passed", failures
 
     def wanted(self, name):
         return not self.names or any(word.lower() in name.lower() for word in self.names)
@@ -92,15 +87,6 @@ class Group:
         for path in self.results.rglob("checks.json"):
             found[name.fullmatch(str(path.parent.relative_to(self.results)))[1]] = json.loads(path.read_text())
         return found
-
-    def judge_unsupported(self, scenario, checks, output):
-        """Yields what is wrong with a scenario that must fail, and counts nothing else of it."""
-        tally, skipped = Counter(self.tally), set(self.skipped)
-        problems = list(self.judge(scenario, checks, output))
-        self.tally, self.skipped = tally, skipped
-        self.tally["unsupported"] += 1
-        if not problems:
-            yield "it passes, and need not be unsupported any more"
 
     def judge(self, scenario, checks, output):
         """Counts the checks of a scenario, and yields what is wrong with it."""

@@ -1,4 +1,4 @@
-//! Client authentication with a signature (RFC 7523, section 3; SEP-1046).
+//! Keys that sign JSON Web Tokens, and client authentication with a signature (RFC 7523, section 3; SEP-1046).
 
 use std::{
     fmt,
@@ -11,11 +11,11 @@ use base64::{
 };
 use ring::{
     rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{AuthError, pkce::unguessable};
+use super::{AuthError, Secret, pkce::unguessable};
 
 const LIFE: Duration = Duration::from_secs(300);
 
@@ -31,9 +31,31 @@ impl SigningKey {
         let wrong = || AuthError::Invalid("the key is not a PKCS #8 key for P-256 in PEM".to_owned());
         let body = text.split_once("-----BEGIN PRIVATE KEY-----").and_then(|(_, rest)| rest.split_once("-----END"));
         let body: String = body.ok_or_else(wrong)?.0.split_ascii_whitespace().collect();
-        let bytes = BASE64_STANDARD.decode(body).map_err(|_| wrong())?;
-        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes, &SystemRandom::new());
-        key.map(SigningKey).map_err(|_| wrong())
+        SigningKey::from_base64(&body).ok_or_else(wrong)
+    }
+
+    /// A new key as it is stored: PKCS #8 in Base64.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if the system has no randomness.
+    pub(super) fn generate() -> Result<Secret, AuthError> {
+        let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
+        let key = key.map_err(|_| AuthError::Invalid("no key can be made".to_owned()))?;
+        Ok(Secret::new(BASE64_STANDARD.encode(key.as_ref())))
+    }
+
+    /// Reads a stored key.
+    pub(super) fn from_base64(text: &str) -> Option<SigningKey> {
+        let bytes = BASE64_STANDARD.decode(text).ok()?;
+        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &bytes, &SystemRandom::new()).ok().map(SigningKey)
+    }
+
+    /// The public part (RFC 7518, section 6.2.1).
+    pub(super) fn jwk(&self) -> Value {
+        // The point is not compressed: 4, x, y.
+        let (x, y) = self.0.public_key().as_ref()[1..].split_at(32);
+        let [x, y] = [x, y].map(|number| BASE64_URL_SAFE_NO_PAD.encode(number));
+        json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y })
     }
 
     /// An assertion of the client for this issuer, which is valid for five minutes.
@@ -51,8 +73,16 @@ impl SigningKey {
             "iat": now.as_secs(),
             "exp": (now + LIFE).as_secs(),
         });
-        let part = |value: &serde_json::Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&header), part(&claims));
+        self.sign(&header, &claims)
+    }
+
+    /// A signed token with these claims (RFC 7515, section 7.1).
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if the key cannot sign.
+    pub(super) fn sign(&self, header: &Value, claims: &Value) -> Result<String, AuthError> {
+        let part = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(header), part(claims));
         let signature = self.0.sign(&SystemRandom::new(), signed.as_bytes());
         let signature = signature.map_err(|_| AuthError::Invalid("the key does not sign".to_owned()))?;
         Ok(format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature)))
@@ -61,7 +91,6 @@ impl SigningKey {
 
 impl PartialEq for SigningKey {
     fn eq(&self, other: &SigningKey) -> bool {
-        use ring::signature::KeyPair;
         self.0.public_key().as_ref() == other.0.public_key().as_ref()
     }
 }
@@ -76,14 +105,14 @@ impl fmt::Debug for SigningKey {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair, UnparsedPublicKey};
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 
     use super::*;
 
     /// A new key in PEM.
     pub(crate) fn pem() -> String {
-        let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).expect("a key");
-        format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", BASE64_STANDARD.encode(key.as_ref()))
+        let key = SigningKey::generate().expect("a key");
+        format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", key.reveal())
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{
     AuthError, Challenge, GrantKind, Interaction, Logout, Options, SavedOptions, Secret, TokenStatus, TokenStore,
     current_token::{CurrentToken, TokenOrigin},
     deadline_pause::DeadlinePause,
+    dpop,
     fetch::Fetcher,
     flow::{Discovery, Flow, NewToken},
     ssrf_guard::SsrfGuard,
@@ -251,6 +252,12 @@ impl Shared {
     /// The header for another attempt; `None` if a token cannot fix the refusal.
     async fn refused(&self, refused: RefusedRequest) -> Result<Option<AuthHeader>, AuthError> {
         let challenge = Challenge::from_headers(&refused.headers);
+        if refused.header.is_bound()
+            && challenge.as_ref().is_some_and(Challenge::wants_nonce)
+            && dpop::nonce_of(&refused.headers).is_some()
+        {
+            return Ok(Some(refused.header));
+        }
         let is_more_wanted = refused.status == StatusCode::FORBIDDEN;
         let needed = challenge.as_ref().filter(|it| it.wants_more_scopes()).and_then(|it| it.scopes.clone());
         let is_other_scheme = challenge.is_none() && refused.headers.contains_key(reqwest::header::WWW_AUTHENTICATE);

@@ -1,11 +1,12 @@
-//! The challenge in a refused request (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1).
+//! The challenge in a refused request (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9449, section 7.1; RFC 9728,
+//! section 5.1).
 
 use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
 
-use super::error::quoted;
+use super::{dpop, error::quoted};
 use rehearse_protocol::challenge;
 
-/// The `Bearer` challenge of a response.
+/// The `Bearer` or `DPoP` challenge of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Challenge {
     /// The URL of the resource metadata.
@@ -16,23 +17,33 @@ pub struct Challenge {
     pub error: Option<String>,
     /// The description of the error for users.
     pub error_description: Option<String>,
+    /// Whether the server takes tokens that are bound to a key, with proofs that we can make.
+    pub takes_dpop: bool,
 }
 
 impl Challenge {
-    /// The challenge in these headers: of several the first with `resource_metadata`. `None` without a `Bearer`
-    /// challenge.
+    /// The challenge in these headers: of several the one that wants a nonce, or else the first with
+    /// `resource_metadata`. `None` without a `Bearer` or `DPoP` challenge.
     pub fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let mut challenges: Vec<_> = values
             .flat_map(|value| challenge::parse(value).0)
-            .filter(|challenge| challenge.scheme == "bearer")
-            .map(|challenge| Challenge::read(challenge.params))
+            .filter(|challenge| matches!(&*challenge.scheme, "bearer" | "dpop"))
+            .map(|challenge| Challenge::read(&challenge.scheme, challenge.params))
             .collect();
         if challenges.is_empty() {
             return None;
         }
-        let with_metadata = challenges.iter().position(|challenge| challenge.resource_metadata.is_some()).unwrap_or(0);
-        Some(challenges.swap_remove(with_metadata))
+        let takes_dpop = challenges.iter().any(|challenge| challenge.takes_dpop);
+        let with_nonce = challenges.iter().position(Challenge::wants_nonce);
+        let with_metadata = || challenges.iter().position(|challenge| challenge.resource_metadata.is_some());
+        let chosen = with_nonce.or_else(with_metadata).unwrap_or(0);
+        Some(Challenge { takes_dpop, ..challenges.swap_remove(chosen) })
+    }
+
+    /// Whether the proof of the request needs a nonce of the server (RFC 9449, section 9).
+    pub(super) fn wants_nonce(&self) -> bool {
+        self.error.as_deref() == Some(dpop::NONCE_WANTED)
     }
 
     /// Whether the token is valid but lacks scopes.
@@ -46,8 +57,8 @@ impl Challenge {
         (!parts.is_empty()).then(|| quoted(&parts.join(": ")))
     }
 
-    fn read(params: Vec<(String, String)>) -> Challenge {
-        let mut challenge = Challenge::default();
+    fn read(scheme: &str, params: Vec<(String, String)>) -> Challenge {
+        let mut challenge = Challenge { takes_dpop: scheme == "dpop", ..Challenge::default() };
         for (name, value) in params {
             match &*name {
                 "resource_metadata" => challenge.resource_metadata = Some(value),
@@ -57,6 +68,7 @@ impl Challenge {
                 }
                 "error" => challenge.error = Some(value),
                 "error_description" => challenge.error_description = Some(value),
+                "algs" => challenge.takes_dpop &= value.split_ascii_whitespace().any(|it| it == dpop::ALGORITHM),
                 _ => {}
             }
         }
@@ -82,7 +94,7 @@ mod tests {
         let owned = |text: &str| text.to_owned();
         let scopes = scopes.map(|scopes| scopes.iter().copied().map(owned).collect());
         let (resource_metadata, error) = (metadata.map(owned), error.map(owned));
-        Some(Challenge { resource_metadata, scopes, error, error_description: None })
+        Some(Challenge { resource_metadata, scopes, error, ..Challenge::default() })
     }
 
     #[test]
@@ -104,7 +116,7 @@ mod tests {
             ),
             (
                 &["DPoP", &*format!("Bearer , , resource_metadata=\"{metadata}\"")],
-                challenge(Some(metadata), None, None),
+                challenge(Some(metadata), None, None).map(|it| Challenge { takes_dpop: true, ..it }),
             ),
             (
                 &["Bearer scope=\"a\"", &*format!("Bearer resource_metadata=\"{metadata}\"")],
@@ -118,6 +130,21 @@ mod tests {
         ] {
             assert_eq!(parse_all(values), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn a_challenge_says_whether_tokens_may_be_bound_to_our_kind_of_key() {
+        for (values, takes_dpop) in [
+            (&["DPoP"][..], true),
+            (&["dpop algs=\"PS256 ES256\""], true),
+            (&["Bearer resource_metadata=\"https://h/m\", DPoP algs=\"ES256\""], true),
+            (&["DPoP algs=\"PS256\""], false),
+            (&["Bearer algs=\"ES256\""], false),
+        ] {
+            assert_eq!(parse_all(values).expect("a challenge").takes_dpop, takes_dpop, "{values:?}");
+        }
+        let both = ["Bearer resource_metadata=\"https://h/m\"", "DPoP error=\"use_dpop_nonce\""];
+        assert!(parse_all(&both).expect("a challenge").wants_nonce());
     }
 
     #[test]

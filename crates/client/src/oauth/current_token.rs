@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{AuthError, token::Token};
+use super::{AuthError, Prover, dpop::LastNonce, token::Token};
 use crate::transport::auth::AuthHeader;
 
 /// The token in use.
@@ -20,6 +20,8 @@ pub(super) struct CurrentToken {
     pub(super) origin: TokenOrigin,
     /// Whether the server has accepted a request with the token.
     pub(super) accepted: Arc<AtomicBool>,
+    /// The last nonce of the server.
+    pub(super) nonce: LastNonce,
     /// The error of the last attempt.
     pub(super) failure: Option<AuthError>,
 }
@@ -45,7 +47,11 @@ impl CurrentToken {
 
     pub(super) fn header(&self) -> AuthHeader {
         let header = self.token.as_ref().and_then(Token::header);
-        AuthHeader::new(header, self.generation, self.accepted.clone())
+        let prover = self
+            .token
+            .as_ref()
+            .and_then(|token| Prover::new(token.key.as_ref()?, &token.access, self.nonce.clone()).map(Arc::new));
+        AuthHeader::new(header, prover, self.generation, self.accepted.clone())
     }
 
     /// Whether the token has not expired.

@@ -3,7 +3,7 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::{AuthError, ssrf_guard::SsrfGuard};
+use super::{AuthError, dpop, ssrf_guard::SsrfGuard};
 use crate::transport::web::display_url;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -17,6 +17,9 @@ pub(super) struct ResourceMetadata {
     #[serde(default)]
     pub(super) authorization_servers: Vec<String>,
     pub(super) scopes_supported: Option<Vec<String>>,
+    dpop_signing_alg_values_supported: Option<Vec<String>>,
+    #[serde(default)]
+    dpop_bound_access_tokens_required: bool,
 }
 
 /// The metadata of an authorization server (RFC 8414, section 2; OpenID Connect Discovery 1.0, section 3; RFC 9207,
@@ -31,6 +34,8 @@ pub(super) struct ServerMetadata {
     pub(super) scopes_supported: Option<Vec<String>>,
     pub(super) code_challenge_methods_supported: Option<Vec<String>>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// (RFC 9449, section 5.1)
+    pub(super) dpop_signing_alg_values_supported: Option<Vec<String>>,
     #[serde(default)]
     pub(super) client_id_metadata_document_supported: bool,
     #[serde(default)]
@@ -38,6 +43,12 @@ pub(super) struct ServerMetadata {
 }
 
 impl ResourceMetadata {
+    /// Whether the resource takes, or requires, tokens that are bound to our kind of key.
+    pub(super) fn takes_dpop(&self) -> bool {
+        let algorithms = self.dpop_signing_alg_values_supported.as_deref();
+        dpop::is_supported(algorithms) || (self.dpop_bound_access_tokens_required && algorithms.is_none())
+    }
+
     /// The identifier of the resource for token requests, unchanged.
     ///
     /// # Errors
@@ -265,6 +276,19 @@ mod tests {
         };
         assert_eq!(with(Some(&["plain", "S256"])), Ok(()));
         assert!(with(Some(&["plain"])).is_err() && with(Some(&[])).is_err() && with(None).is_err());
+    }
+
+    #[test]
+    fn a_resource_takes_tokens_that_are_bound_to_a_key_if_it_says_so() {
+        for (metadata, takes_dpop) in [
+            ("{}", false),
+            (r#"{"dpop_bound_access_tokens_required":true}"#, true),
+            (r#"{"dpop_signing_alg_values_supported":["ES256"]}"#, true),
+            (r#"{"dpop_bound_access_tokens_required":true,"dpop_signing_alg_values_supported":["PS256"]}"#, false),
+        ] {
+            let metadata: ResourceMetadata = serde_json::from_str(metadata).expect("metadata");
+            assert_eq!(metadata.takes_dpop(), takes_dpop, "{metadata:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use reqwest::{
-    Client, RequestBuilder, Response, StatusCode, Url,
+    Client, Method, RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
     redirect,
 };
@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::{
-    AuthError, Challenge,
+    AuthError, Challenge, Secret, SigningKey,
+    dpop::{self, PROOF},
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
 use crate::{recorder::ClientRecorder, transport::web};
@@ -150,15 +151,17 @@ impl Fetcher {
         None
     }
 
-    /// Sends a form, and returns the status and body of the answer.
+    /// Sends a form, and returns the status and body of the answer. With a `key` its possession is proven; if the
+    /// server wants a nonce for that, the form is sent again (RFC 9449, sections 5 and 8).
     ///
     /// # Errors
-    /// [`AuthError::Unreachable`] and [`AuthError::Malformed`].
+    /// [`AuthError::Unreachable`] and [`AuthError::Malformed`]; [`AuthError::Invalid`] if the key cannot be used.
     pub(super) async fn post_form(
         &self,
         url: &Url,
         form: &[(&'static str, String)],
         authorization: Option<HeaderValue>,
+        key: Option<&Secret>,
     ) -> Result<(StatusCode, Bytes), AuthError> {
         let text = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let mut request = self.client(url)?.post(url.clone()).header(ACCEPT, "application/json");
@@ -170,7 +173,22 @@ impl Fetcher {
             let value = if PLAIN.contains(name) { value } else { MASK };
             format!("{name}={value}")
         });
-        self.answer(self.send(request, url, Some(shown_body.collect::<Vec<_>>().join("&"))).await?, url).await
+        let shown_body = shown_body.collect::<Vec<_>>().join("&");
+        let Some(key) = key else { return self.answer(self.send(request, url, Some(shown_body)).await?, url).await };
+        let unreadable = || AuthError::Invalid("the key of the token cannot be read".to_owned());
+        let key = SigningKey::from_base64(key.reveal()).ok_or_else(unreadable)?;
+        let mut nonce = None;
+        loop {
+            let proof = dpop::proof(&key, &Method::POST, url, None, nonce.as_deref())?;
+            let request = request.try_clone().ok_or_else(unreadable)?.header(PROOF, proof);
+            let response = self.send(request, url, Some(shown_body.clone())).await?;
+            let next = dpop::nonce_of(response.headers()).filter(|_| nonce.is_none());
+            let (status, body) = self.answer(response, url).await?;
+            if next.is_none() || !is_nonce_wanted(status, &body) {
+                return Ok((status, body));
+            }
+            nonce = next;
+        }
     }
 
     /// Sends a JSON document, and returns the status and body of the answer.
@@ -271,6 +289,11 @@ fn first_requests() -> [(Version, &'static str, Value); 2] {
     } });
     let legacy = json!({ "protocolVersion": Version::LATEST_LEGACY.as_str(), "capabilities": {}, "clientInfo": &who });
     [(Version::LATEST, "server/discover", modern), (Version::LATEST_LEGACY, "initialize", legacy)]
+}
+
+fn is_nonce_wanted(status: StatusCode, body: &[u8]) -> bool {
+    let error = serde_json::from_slice(body).ok().and_then(|body: Value| body["error"].as_str().map(str::to_owned));
+    status.is_client_error() && error.as_deref() == Some(dpop::NONCE_WANTED)
 }
 
 fn challenge_of(response: &Response) -> Option<Challenge> {

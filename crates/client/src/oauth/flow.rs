@@ -5,10 +5,11 @@ use std::sync::Arc;
 use reqwest::{Url, header::HeaderValue};
 
 use super::{
-    AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret,
+    AuthError, Challenge, ClientSecret, GrantKind, IdentityProvider, Interaction, Secret, SigningKey,
     code::Request,
     deadline_pause::DeadlinePause,
     discovery::{self, ResourceMetadata, ServerMetadata, endpoint},
+    dpop,
     error::quoted,
     fetch::{Fetcher, MetadataLocation},
     grant::Grant,
@@ -44,6 +45,8 @@ pub(super) struct Discovery {
     pub(super) issuer: ServerMetadata,
     /// The scopes of the resource.
     scopes: Option<Vec<String>>,
+    /// Whether the server takes tokens that are bound to a key.
+    takes_dpop: bool,
     /// Whether the server has no resource metadata (2025-03-26, Authorization): its issuer must support PKCE, but need
     /// not say so.
     is_old: bool,
@@ -77,6 +80,7 @@ impl Flow {
         // Anyone who listens would get the token (OAuth 2.1, section 1.5).
         self.ssrf_guard.check(self.server.clone())?;
         let document = self.resource_metadata(challenge, version).await?;
+        let takes_dpop = challenge.takes_dpop || document.as_ref().is_some_and(|(_, document)| document.takes_dpop());
         if let Some(stated) = &self.metadata_url {
             let issuer = self.configured_metadata(stated, version).await?;
             self.check_wanted(&[&issuer.issuer])?;
@@ -84,7 +88,7 @@ impl Flow {
                 Some((_, document)) => (document.resource_of(&self.server)?.to_owned(), document.scopes_supported),
                 None => (discovery::canonical(&self.server), None),
             };
-            return Ok(Discovery { resource, issuer, scopes, is_old: false });
+            return Ok(Discovery { resource, issuer, scopes, takes_dpop, is_old: false });
         }
         let Some((at, document)) = document else { return self.discover_at_origin(version).await };
         let resource = document.resource_of(&self.server)?.to_owned();
@@ -96,7 +100,8 @@ impl Flow {
         for (index, name) in issuers.into_iter().enumerate() {
             match self.server_metadata(name, version).await {
                 Ok(issuer) => {
-                    return Ok(Discovery { resource, issuer, scopes: document.scopes_supported, is_old: false });
+                    let scopes = document.scopes_supported;
+                    return Ok(Discovery { resource, issuer, scopes, takes_dpop, is_old: false });
                 }
                 // The issuer of the stored token may be back later.
                 Err(error @ AuthError::Unreachable { .. }) if preferred == Some(name) => return Err(error),
@@ -183,7 +188,8 @@ impl Flow {
             }
         };
         self.check_wanted(&[&issuer.issuer])?;
-        Ok(Discovery { resource: discovery::canonical(&self.server), issuer, scopes: None, is_old: true })
+        let resource = discovery::canonical(&self.server);
+        Ok(Discovery { resource, issuer, scopes: None, takes_dpop: false, is_old: true })
     }
 
     /// Checks that the server names the required issuer.
@@ -234,7 +240,7 @@ impl Flow {
             callback.code(&request, &self.fetcher).await?
         };
         let grant = Grant::Code { request: &request, code: &code };
-        let token = self.request_token(found, &client, &grant, &scopes).await?;
+        let token = self.request_token(found, &client, &grant, &scopes, found.new_key()?).await?;
         let stored_client = self.identity.stored_client(&client, false);
         Ok(NewToken { token, client: registered, stored_client })
     }
@@ -267,7 +273,7 @@ impl Flow {
                 Grant::Assertion { token: &exchanged, scopes: &scopes }
             }
         };
-        let token = self.request_token(found, &client, &grant, &scopes).await?;
+        let token = self.request_token(found, &client, &grant, &scopes, found.new_key()?).await?;
         let stored_client = self.identity.stored_client(&client, matches!(kind, GrantKind::ClientCredentials));
         Ok(NewToken { token, client: None, stored_client })
     }
@@ -282,7 +288,7 @@ impl Flow {
         let wrong = |_| AuthError::Invalid(format!("{:?} is not a URL", provider.token_endpoint));
         let url = self.ssrf_guard.check(Url::parse(&provider.token_endpoint).map_err(wrong)?)?;
         let form = provider.form(&found.issuer.issuer, &found.resource, scopes);
-        let (status, body) = self.fetcher.post_form(&url, &form, None).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, None, None).await?;
         token::exchanged(status, &body, &display_url(url.as_str()))
     }
 
@@ -305,8 +311,8 @@ impl Flow {
             None => return Ok(None),
         };
         let (resource, scopes) = (token.resource.clone(), None);
-        let found = Discovery { resource, issuer: metadata.clone(), scopes, is_old: false };
-        self.request_token(&found, &client, &grant, &token.requested).await.map(Some)
+        let found = Discovery { resource, issuer: metadata.clone(), scopes, takes_dpop: false, is_old: false };
+        self.request_token(&found, &client, &grant, &token.requested, token.key.clone()).await.map(Some)
     }
 
     /// The client of the token with its current credentials; `None` if it is not known.
@@ -389,20 +395,24 @@ impl Flow {
         identity::registered(&body, redirect_uri, issuer).ok_or_else(malformed)
     }
 
+    /// Requests a token, bound to the `key` if there is one: a refresh token may be bound to it as well (RFC 9449,
+    /// section 5).
     async fn request_token(
         &self,
         found: &Discovery,
         client: &Client,
         grant: &Grant<'_>,
         scopes: &[String],
+        key: Option<Secret>,
     ) -> Result<Token, AuthError> {
         let issuer = &found.issuer;
         let url = endpoint(issuer, issuer.token_endpoint.as_ref(), "token endpoint", &self.ssrf_guard)?;
         let mut form = grant.form(&found.resource);
         let authorization = client.authenticate(&mut form, &issuer.issuer)?;
-        let (status, body) = self.fetcher.post_form(&url, &form, authorization).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, authorization, key.as_ref()).await?;
         let shown = display_url(url.as_str());
-        let purpose = TokenContext { resource: &found.resource, client: &client.id, endpoint: &shown, scopes };
+        let (resource, client, key) = (&*found.resource, &*client.id, key.as_ref());
+        let purpose = TokenContext { resource, client, endpoint: &shown, scopes, key };
         let refresh = if let Grant::Refresh(token) = grant { Some(*token) } else { None };
         Token::read(status, &body, purpose, refresh)
     }
@@ -417,6 +427,17 @@ impl Flow {
             before: token.map(|token| &*token.requested).unwrap_or_default(),
         };
         known.choose()
+    }
+}
+
+impl Discovery {
+    /// The key for a new token, if it is to be bound: if the server takes such tokens and the issuer makes them.
+    ///
+    /// # Errors
+    /// [`AuthError::Invalid`] if no key can be made.
+    fn new_key(&self) -> Result<Option<Secret>, AuthError> {
+        let is_supported = dpop::is_supported(self.issuer.dpop_signing_alg_values_supported.as_deref());
+        (self.takes_dpop && is_supported).then(SigningKey::generate).transpose()
     }
 }
 

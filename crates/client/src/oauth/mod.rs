@@ -9,6 +9,8 @@
 //! 401 ─ Challenge ─> resource metadata ─> issuer's metadata ─> Identity ─> Interaction ─> code ─> token ─> TokenStore
 //! 403 insufficient_scope ─> the same with the union of the scopes, at most twice for the same ones
 //! ```
+//!
+//! If the server wants it and the issuer supports it, the token is bound to a key (RFC 9449).
 
 mod assertion;
 mod authorizer;
@@ -17,6 +19,7 @@ mod code;
 mod current_token;
 mod deadline_pause;
 mod discovery;
+mod dpop;
 mod error;
 mod fetch;
 mod flow;
@@ -39,6 +42,7 @@ pub use assertion::SigningKey;
 pub use authorizer::Authorizer;
 pub use challenge::Challenge;
 pub use discovery::server_metadata_urls;
+pub(crate) use dpop::{PROOF, Prover};
 pub use error::AuthError;
 pub use grant::{GrantKind, IdentityProvider};
 pub use identity::{ClientSecret, Identity, PreregisteredClient};

@@ -72,7 +72,7 @@ impl Flow {
         };
         let mut form = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
         let authorization = client.authenticate(&mut form, &metadata.issuer)?;
-        let (status, body) = self.fetcher.post_form(&url, &form, authorization).await?;
+        let (status, body) = self.fetcher.post_form(&url, &form, authorization, None).await?;
         check(status, &body, hint)
     }
 }

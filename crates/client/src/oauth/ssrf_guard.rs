@@ -305,7 +305,7 @@ mod tests {
     async fn requests_go_to_no_address_that_may_not_be_named() {
         let ssrf_guard = ssrf_guard("https://192.0.2.1/mcp");
         ssrf_guard.0.hosts(|hosts| hosts.named.insert("localhost".to_owned()));
-        let error = Fetcher::new(ssrf_guard).post_form(&url("https://localhost:1/token"), &[], None).await;
+        let error = Fetcher::new(ssrf_guard).post_form(&url("https://localhost:1/token"), &[], None, None).await;
         assert_eq!(error, Err(AuthError::Internal { url: "https://localhost:1/token".to_owned() }));
     }
 }

@@ -311,6 +311,7 @@ mod tests {
             requested: vec!["a".into(), "b".into()],
             resource: "https://h".into(),
             client: "me".into(),
+            key: None,
         };
         let issued = Issued { token: Some(token), ..Issued::default() };
         let issuers = BTreeMap::from([("https://as".to_owned(), issued)]);

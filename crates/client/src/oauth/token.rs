@@ -31,6 +31,9 @@ pub(super) struct Token {
     pub(super) resource: String,
     /// The client that it was issued to.
     pub(super) client: String,
+    /// The key that it is bound to, as a proof of each request needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<Secret>,
 }
 
 /// The request of a token.
@@ -41,12 +44,15 @@ pub(super) struct TokenContext<'a> {
     pub(super) endpoint: &'a str,
     /// The requested scopes.
     pub(super) scopes: &'a [String],
+    /// The key whose possession the request has proven.
+    pub(super) key: Option<&'a Secret>,
 }
 
 impl Token {
-    /// The value of `Authorization` (RFC 6750, section 2.1).
+    /// The value of `Authorization` (RFC 6750, section 2.1; RFC 9449, section 7.1).
     pub(super) fn header(&self) -> Option<HeaderValue> {
-        let mut header = HeaderValue::from_str(&format!("Bearer {}", self.access.reveal())).ok()?;
+        let scheme = if self.key.is_some() { "DPoP" } else { "Bearer" };
+        let mut header = HeaderValue::from_str(&format!("{scheme} {}", self.access.reveal())).ok()?;
         header.set_sensitive(true);
         Some(header)
     }
@@ -80,11 +86,13 @@ impl Token {
             refresh_token: Option<Secret>,
             scope: Option<String>,
         }
-        let TokenContext { resource, client, endpoint, scopes } = purpose;
+        let TokenContext { resource, client, endpoint, scopes, key } = purpose;
         check(status, body, endpoint)?;
         let malformed = |what| AuthError::Malformed { url: endpoint.to_owned(), what };
         let answer: Answer = serde_json::from_slice(body).map_err(|_| malformed("a token"))?;
-        if !answer.token_type.eq_ignore_ascii_case("bearer") {
+        // A token of type `Bearer` is not bound, also after a proof (RFC 9449, section 5).
+        let is_bound = answer.token_type.eq_ignore_ascii_case("dpop") && key.is_some();
+        if !is_bound && !answer.token_type.eq_ignore_ascii_case("bearer") {
             return Err(malformed("a bearer token"));
         }
         // Some servers write numbers as strings.
@@ -102,6 +110,7 @@ impl Token {
             requested: scopes.to_vec(),
             resource: resource.to_owned(),
             client: client.to_owned(),
+            key: key.filter(|_| is_bound).cloned(),
         };
         let is_sendable = !token.access.reveal().is_empty() && token.header().is_some();
         if is_sendable { Ok(token) } else { Err(malformed("a token that can be sent")) }
@@ -149,9 +158,13 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &str) -> Result<Token, AuthError> {
+        read_with(None, status, body)
+    }
+
+    fn read_with(key: Option<&Secret>, status: u16, body: &str) -> Result<Token, AuthError> {
         let scopes = ["asked".to_owned()];
-        let purpose =
-            TokenContext { resource: "https://h", client: "me", endpoint: "https://as/token", scopes: &scopes };
+        let (resource, client, endpoint) = ("https://h", "me", "https://as/token");
+        let purpose = TokenContext { resource, client, endpoint, scopes: &scopes, key };
         let status = StatusCode::from_u16(status).expect("a status");
         Token::read(status, body.as_bytes(), purpose, Some(&Secret::new("old")))
     }
@@ -187,6 +200,19 @@ mod tests {
             let is_expired_at = |milliseconds| token.is_expired_at(Duration::from_millis(milliseconds));
             assert!(!is_expired_at(last_good) && is_expired_at(last_good + 1), "{life:?}");
         }
+    }
+
+    #[test]
+    fn a_token_is_bound_to_the_proven_key_if_its_type_says_so() {
+        let (key, body) = (Secret::new("k"), |kind: &str| format!(r#"{{"access_token":"a","token_type":"{kind}"}}"#));
+        let bound = read_with(Some(&key), 200, &body("dpop")).expect("a token");
+        assert_eq!(
+            (bound.header().expect("a header").to_str().expect("text"), bound.key),
+            ("DPoP a", Some(key.clone()))
+        );
+        let free = read_with(Some(&key), 200, &body("Bearer")).expect("a token");
+        assert_eq!((free.header().expect("a header").to_str().expect("text"), free.key), ("Bearer a", None));
+        assert!(read(200, &body("DPoP")).is_err(), "nothing was proven");
     }
 
     #[test]

@@ -13,11 +13,11 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use reqwest::{
-    StatusCode,
-    header::{HeaderMap, HeaderValue},
+    Method, StatusCode, Url,
+    header::{AUTHORIZATION, HeaderMap, HeaderValue},
 };
 
-use crate::oauth::AuthError;
+use crate::oauth::{AuthError, PROOF, Prover};
 
 /// Returns the header for a request, or for its repetition after a refusal.
 ///
@@ -32,7 +32,9 @@ type Callback =
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AuthHeader {
     /// The value; `None` sends no header.
-    pub value: Option<HeaderValue>,
+    value: Option<HeaderValue>,
+    /// Makes the proofs for a token that is bound to a key.
+    prover: Option<Arc<Prover>>,
     /// Identifies the token for the authorizer that issued the header.
     pub generation: u64,
     accepted: Arc<AtomicBool>,
@@ -85,8 +87,35 @@ impl fmt::Debug for AuthMiddleware {
 
 impl AuthHeader {
     /// `accepted` is shared by all headers with this token.
-    pub(crate) fn new(value: Option<HeaderValue>, generation: u64, accepted: Arc<AtomicBool>) -> AuthHeader {
-        AuthHeader { value, generation, accepted }
+    pub(crate) fn new(
+        value: Option<HeaderValue>,
+        prover: Option<Arc<Prover>>,
+        generation: u64,
+        accepted: Arc<AtomicBool>,
+    ) -> AuthHeader {
+        AuthHeader { value, prover, generation, accepted }
+    }
+
+    /// Whether the token is bound to a key.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.prover.is_some()
+    }
+
+    /// Puts the authorization of one request into its headers.
+    pub(crate) fn insert_into(&self, headers: &mut HeaderMap, method: &Method, url: &Url) {
+        if let Some(value) = &self.value {
+            headers.insert(AUTHORIZATION, value.clone());
+        }
+        if let Some(proof) = self.prover.as_ref().and_then(|prover| prover.proof(method, url)) {
+            headers.insert(PROOF, proof);
+        }
+    }
+
+    /// Takes from a response what the next request needs.
+    pub(crate) fn read_response(&self, headers: &HeaderMap) {
+        if let Some(prover) = &self.prover {
+            prover.keep_nonce(headers);
+        }
     }
 
     /// Notes that the server accepted a request with it.

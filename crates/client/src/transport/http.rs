@@ -11,7 +11,13 @@ use reqwest::{
 };
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
-use super::{OpenError, WireError, auth::AuthMiddleware, events::EventReader, headers::HeaderChange, web};
+use super::{
+    OpenError, WireError,
+    auth::{AuthHeader, AuthMiddleware},
+    events::EventReader,
+    headers::HeaderChange,
+    web,
+};
 use crate::{Endpoint, oauth::SsrfGuard, recorder::ClientRecorder};
 use rehearse_protocol::{
     Direction, EventKind, Frame, MessageHead, ParseError, Transport,
@@ -215,14 +221,18 @@ impl HttpEndpoint {
         }
         headers.extend(request.headers.clone());
         let auth = self.auth.as_ref().filter(|_| authorization == Authorization::Negotiated);
+        let mut header = AuthHeader::default();
         if let (Some(current), Authorization::Current) = (&self.auth, authorization) {
-            web::insert_auth(&mut headers, &current.header().await?);
+            header = current.header().await?;
+            header.insert_into(&mut headers, &request.method, &url);
         }
         let mut builder = http.request(request.method.clone(), url).headers(headers);
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
-        web::send_in(number, http, auth, builder, &self.recorder, request.body.as_ref()).await
+        let response = web::send_in(number, http, auth, builder, &self.recorder, request.body.as_ref()).await?;
+        header.read_response(response.headers());
+        Ok(response)
     }
 
     /// Reads and records a response.

@@ -11,7 +11,7 @@ use reqwest::{
 
 use super::{
     OpenError, WireError,
-    auth::{AuthHeader, AuthMiddleware, RefusedRequest},
+    auth::{AuthMiddleware, RefusedRequest},
 };
 use crate::{oauth::SsrfGuard, recorder::ClientRecorder};
 pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
@@ -112,8 +112,9 @@ pub(crate) async fn send_in(
     let (mut header, mut number) = (auth.header().await?, number);
     for _ in 1..MAX_AUTH_ATTEMPTS {
         let Some(mut attempt) = request.try_clone() else { break };
-        insert_auth(attempt.headers_mut(), &header);
+        header.insert_into(attempt.headers_mut(), request.method(), request.url());
         let response = execute(number, http, attempt, recorder, frame).await?;
+        header.read_response(response.headers());
         let status = response.status();
         if !is_refusal(status) {
             header.mark_accepted();
@@ -126,7 +127,8 @@ pub(crate) async fn send_in(
         }
         number = recorder.new_exchange();
     }
-    insert_auth(request.headers_mut(), &header);
+    let (method, url) = (request.method().clone(), request.url().clone());
+    header.insert_into(request.headers_mut(), &method, &url);
     execute(number, http, request, recorder, frame).await
 }
 
@@ -166,13 +168,6 @@ pub(crate) fn exchange(response: &Response) -> Option<u32> {
 /// Whether another authorization may fix it.
 pub(crate) fn is_refusal(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-}
-
-/// Puts the authorization into the headers.
-pub(crate) fn insert_auth(headers: &mut HeaderMap, header: &AuthHeader) {
-    if let Some(header) = &header.value {
-        headers.insert(AUTHORIZATION, header.clone());
-    }
 }
 
 /// The middleware for requests with these headers: a configured `Authorization` takes precedence.

@@ -1,6 +1,7 @@
 //! WebSocket: one frame a text message, subprotocol `mcp`.
 
 use futures_util::StreamExt;
+use reqwest::Url;
 use tokio_tungstenite::{
     Connector, connect_async_tls_with_config,
     tungstenite::{self, client::IntoClientRequest, protocol::WebSocketConfig},
@@ -37,7 +38,7 @@ pub(crate) async fn open(
         request.headers_mut().append(name, value.clone());
     }
     request.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcp"));
-    let (socket, exchange) = connect_socket(request, auth.as_ref(), &recorder).await?;
+    let (socket, exchange) = connect_socket(&url, request, auth.as_ref(), &recorder).await?;
     let (sink, stream) = socket.split();
     let stream = Stream { stream, recorder: recorder.clone(), exchange };
     let ordered = OrderedWriter::new(recorder.clone(), Writer::Ws(sink));
@@ -47,6 +48,7 @@ pub(crate) async fn open(
 /// Connects with the header of the middleware, and again with the next one if it is refused. Also returns the number of
 /// the upgrade in the trace.
 async fn connect_socket(
+    url: &Url,
     request: Handshake,
     auth: Option<&AuthMiddleware>,
     recorder: &ClientRecorder,
@@ -71,7 +73,7 @@ async fn connect_socket(
     let mut header = auth.header().await?;
     for _ in 0..web::MAX_AUTH_ATTEMPTS {
         let mut attempt = request.clone();
-        web::insert_auth(attempt.headers_mut(), &header);
+        header.insert_into(attempt.headers_mut(), &http::Method::GET, url);
         let error = match connect(attempt).await {
             Ok(connected) => {
                 header.mark_accepted();
@@ -80,6 +82,7 @@ async fn connect_socket(
             Err(error) => error,
         };
         let tungstenite::Error::Http(response) = &error else { return Err(refused(error)) };
+        header.read_response(response.headers());
         if !web::is_refusal(response.status()) {
             return Err(refused(error));
         }

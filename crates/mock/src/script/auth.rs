@@ -1,4 +1,4 @@
-//! The access to a server over the network: bearer tokens and their scopes (2026-07-28, Authorization; RFC 6750).
+//! The access to a server over the network: tokens and their scopes (2026-07-28, Authorization; RFC 6750, RFC 9449).
 
 use std::sync::Arc;
 
@@ -6,10 +6,17 @@ use http::{HeaderMap, header::AUTHORIZATION};
 use serde_json::{Value as Json, json};
 
 use super::{
-    issuer::{Issuer, challenge_text, patched},
+    issuer::{Dpop, Issuer, challenge_text, patched},
     scope,
 };
 use rehearse_document::{Node, Problems};
+
+/// The error of a token that is not valid (RFC 6750, section 3.1).
+pub(crate) const INVALID_TOKEN: &str = "invalid_token";
+/// The error of a proof that is missing or wrong (RFC 9449, section 7.1).
+pub(crate) const INVALID_PROOF: &str = "invalid_dpop_proof";
+/// The error of a proof without the nonce (RFC 9449, sections 8 and 9).
+pub(crate) const NONCE_WANTED: &str = "use_dpop_nonce";
 
 /// The tokens that a server accepts.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub struct Token {
     scopes: Vec<String>,
     /// Whether the mock has issued it; it has one user only.
     is_issued: bool,
+    /// Whether it is bound to a key.
+    is_bound: bool,
 }
 
 /// The reason why a request is refused, and the scopes that it needs.
@@ -39,7 +48,9 @@ pub struct Token {
 pub struct Challenge {
     /// 401 without a valid token, 403 with a token that lacks scopes.
     pub status: u16,
-    /// The error code of RFC 6750, section 3.1; none for a request without a token.
+    /// Whether the token must be bound to a key.
+    is_bound: bool,
+    /// The error code of RFC 6750, section 3.1, or of RFC 9449; none for a request without a token.
     error: Option<&'static str>,
     /// All scopes that the request needs.
     scopes: Vec<String>,
@@ -54,8 +65,8 @@ impl Token {
     }
 
     /// A token that the mock has issued.
-    pub(crate) fn issued(token: &str, scopes: &[String]) -> Token {
-        Token { token: token.to_owned(), scopes: scopes.to_vec(), is_issued: true }
+    pub(crate) fn issued(token: &str, scopes: &[String], is_bound: bool) -> Token {
+        Token { token: token.to_owned(), scopes: scopes.to_vec(), is_issued: true, is_bound }
     }
 
     /// # Errors
@@ -64,7 +75,8 @@ impl Token {
         match scopes.iter().all(|scope| self.scopes.contains(scope)) {
             true => Ok(()),
             false => {
-                Err(Challenge { status: 403, error: Some("insufficient_scope"), scopes: scopes.to_vec(), text: None })
+                let (is_bound, scopes, error) = (self.is_bound, scopes.to_vec(), Some("insufficient_scope"));
+                Err(Challenge { status: 403, is_bound, error, scopes, text: None })
             }
         }
     }
@@ -77,7 +89,7 @@ impl Token {
             return Err(token.problem("a token may have only letters, digits and -._~+/=").into());
         }
         let scopes = fields.read_each("scopes", scope::read)?;
-        Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes, is_issued: false }))
+        Ok(Arc::new(Token { token: token.str()?.to_owned(), scopes, is_issued: false, is_bound: false }))
     }
 }
 
@@ -115,24 +127,37 @@ impl Auth {
         self.tokens.first().map(|token| token.token.as_str())
     }
 
-    /// The token of a request; `issued` finds one that the mock has issued.
+    /// The token of a request; `issued` finds one that the mock has issued and that may be sent like this, or says
+    /// with an error code why there is none.
     ///
     /// # Errors
     /// The token is missing, unknown, or lacks the scopes that every request needs.
     pub fn authorize(
         &self,
         headers: &HeaderMap,
-        issued: impl FnOnce(&str) -> Option<Arc<Token>>,
+        issued: impl FnOnce(&str) -> Result<Arc<Token>, &'static str>,
     ) -> Result<Arc<Token>, Challenge> {
         let text = self.issuer.as_ref().and_then(|issuer| issuer.challenge.clone());
-        let unauthorized = |error| Challenge { status: 401, error, scopes: self.scopes.clone(), text: text.clone() };
+        let is_bound = self.binds_tokens();
+        let unauthorized =
+            |error| Challenge { status: 401, is_bound, error, scopes: self.scopes.clone(), text: text.clone() };
         let header = headers.get(AUTHORIZATION).ok_or_else(|| unauthorized(None))?;
         let shown = header.to_str().ok().and_then(|header| header.split_once(' '));
-        let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
-        let token = self.tokens.iter().find(|token| shown.is_some_and(|shown| is_same(&token.token, shown))).cloned();
-        let token = token.or_else(|| issued(shown?)).ok_or_else(|| unauthorized(Some("invalid_token")))?;
+        let (scheme, shown) = shown.ok_or_else(|| unauthorized(Some(INVALID_TOKEN)))?;
+        let shown = shown.trim();
+        let token = match self.tokens.iter().find(|token| is_same(&token.token, shown)) {
+            Some(token) => token.clone(),
+            None => issued(shown).map_err(|error| unauthorized(Some(error)))?,
+        };
+        if !scheme.eq_ignore_ascii_case(scheme_of(token.is_bound)) {
+            return Err(unauthorized(Some(INVALID_TOKEN)));
+        }
         token.allows(&self.scopes)?;
         Ok(token)
+    }
+
+    fn binds_tokens(&self) -> bool {
+        self.issuer.as_ref().is_some_and(|issuer| issuer.dpop != Dpop::Off)
     }
 
     /// The metadata of the resource at `path` of `origin` (RFC 9728, section 2). They must name an authorization server
@@ -147,11 +172,20 @@ impl Auth {
         if !self.supported.is_empty() {
             metadata["scopes_supported"] = json!(self.supported);
         }
+        if self.binds_tokens() {
+            metadata["dpop_signing_alg_values_supported"] = json!(["ES256"]);
+            metadata["dpop_bound_access_tokens_required"] = json!(true);
+        }
         match &self.issuer {
             Some(issuer) => patched(metadata, &issuer.resource, origin),
             None => metadata,
         }
     }
+}
+
+/// The scheme of a token (RFC 6750, section 2.1; RFC 9449, section 7.1).
+fn scheme_of(is_bound: bool) -> &'static str {
+    if is_bound { "DPoP" } else { "Bearer" }
 }
 
 /// Whether a token is the expected one, in constant time for tokens of one length.
@@ -172,14 +206,24 @@ impl Challenge {
             true => String::new(),
             false => format!("scope=\"{}\", ", self.scopes.join(" ")),
         };
-        format!("Bearer {error}{scope}resource_metadata=\"{metadata}\"")
+        let algorithms = if self.is_bound { "algs=\"ES256\", " } else { "" };
+        format!("{} {error}{algorithms}{scope}resource_metadata=\"{metadata}\"", scheme_of(self.is_bound))
+    }
+
+    /// Whether the proof of the request lacks a nonce.
+    pub fn wants_nonce(&self) -> bool {
+        self.error == Some(NONCE_WANTED)
     }
 
     /// The reason in words.
     pub fn reason(&self) -> String {
         match self.error {
+            None if self.is_bound => "a token with a proof is required".into(),
             None => "a bearer token is required".into(),
-            Some("invalid_token") => "the bearer token is not valid".into(),
+            Some(INVALID_TOKEN) if self.is_bound => "the token is not valid".into(),
+            Some(INVALID_TOKEN) => "the bearer token is not valid".into(),
+            Some(INVALID_PROOF) => "the proof is missing or not valid".into(),
+            Some(NONCE_WANTED) => "the proof needs the nonce of this response".into(),
             Some(_) => format!("the bearer token lacks a scope; needed are {}", self.scopes.join(", ")),
         }
     }
@@ -206,7 +250,7 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
         if let Some(value) = value {
             headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
         }
-        script.auth.expect("auth").authorize(&headers, |_| None)
+        script.auth.expect("auth").authorize(&headers, |_| Err(INVALID_TOKEN))
     }
 
     #[test]
@@ -217,7 +261,7 @@ tools: [{ name: t, scopes: [read, write], reply: x }]";
         assert_eq!(header(&challenge(None)), "Bearer scope=\"read\", resource_metadata=\"http://127.0.0.1/m\"");
         for unknown in ["Bearer nope", "Basic cmVhZGVy", "reader", "Bearer", "Bearer reader extra"] {
             let challenge = challenge(Some(unknown));
-            assert_eq!((challenge.status, challenge.error), (401, Some("invalid_token")), "{unknown}");
+            assert_eq!((challenge.status, challenge.error), (401, Some(INVALID_TOKEN)), "{unknown}");
         }
         let poor = challenge(Some("Bearer unscoped"));
         assert_eq!(poor.status, 403);

@@ -16,6 +16,7 @@ const KEYS: &[&str] = &[
     "metadata",
     "response",
     "token",
+    "dpop",
     "fail",
 ];
 /// What stands in texts for the origin of the mock.
@@ -44,10 +45,34 @@ pub struct Issuer {
     pub(crate) response: Map<String, Json>,
     /// Changes of the response with a token.
     pub(crate) token: Map<String, Json>,
+    /// Whether tokens are bound to a key.
+    pub(crate) dpop: Dpop,
     /// The error of each registration.
     pub(crate) fail_register: Option<String>,
     /// The error of each token request.
     pub(crate) fail_token: Option<String>,
+}
+
+/// Whether tokens are bound to a key of the client (RFC 9449).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Dpop {
+    #[default]
+    Off,
+    /// Each request needs a proof.
+    Proof,
+    /// Each proof needs a nonce.
+    Nonce,
+}
+
+impl Dpop {
+    fn read(node: &Node) -> Result<Dpop, Problems> {
+        match node.to_json() {
+            Json::Bool(false) => Ok(Dpop::Off),
+            Json::Bool(true) => Ok(Dpop::Proof),
+            Json::String(text) if text == "nonce" => Ok(Dpop::Nonce),
+            _ => Err(node.problem("`dpop` is true, false or `nonce`").into()),
+        }
+    }
 }
 
 impl Issuer {
@@ -68,6 +93,7 @@ impl Issuer {
             metadata: patch("metadata")?,
             response: patch("response")?,
             token: patch("token")?,
+            dpop: fields.read("dpop", Dpop::read)?.unwrap_or_default(),
             fail_register: error("register")?,
             fail_token: error("token")?,
         })
@@ -87,6 +113,9 @@ impl Issuer {
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
         });
+        if self.dpop != Dpop::Off {
+            metadata["dpop_signing_alg_values_supported"] = json!(["ES256"]);
+        }
         if !scopes.is_empty() {
             metadata["scopes_supported"] = json!(scopes);
         }

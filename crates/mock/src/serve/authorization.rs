@@ -9,13 +9,14 @@ use url::Url;
 use super::{
     http::{RequestHead, empty, json, read},
     http_exchange::HttpExchange,
-    issued::{NumberedIssuer, Params},
+    issued::{Issued, NumberedIssuer, Params},
     path,
+    proof::ProofContext,
     server_state::ServerState,
 };
 use crate::{
     journal::Refusal,
-    script::{Auth, Challenge, Issuer, Token},
+    script::{Auth, Challenge, Dpop, INVALID_TOKEN, Issuer, NONCE_WANTED, Token},
 };
 use rehearse_net::{Request, Response};
 use rehearse_protocol::Transport;
@@ -24,6 +25,12 @@ use rehearse_protocol::Transport;
 const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 /// Public metadata of a server (RFC 8615, section 3).
 const WELL_KNOWN: &str = "/.well-known/";
+
+/// The header in which a server gives a nonce (RFC 9449, section 8.1).
+const NONCE_HEADER: &str = "dpop-nonce";
+/// The nonces of the mock as an authorization server, and as a protected resource.
+const ISSUER_NONCE: &str = "nonce-of-the-issuer";
+const SERVER_NONCE: &str = "nonce-of-the-server";
 
 /// Whether a request is let in.
 #[derive(Debug)]
@@ -46,7 +53,7 @@ impl ServerState {
         }
         let authorized = self
             .engine
-            .auth(|auth| auth.authorize(request.headers(), |token| self.issued.use_token(token, auth.issuer()?)));
+            .auth(|auth| auth.authorize(request.headers(), |token| use_token(&self.issued, auth, token, request)));
         match authorized {
             None => Access::Open,
             Some(Ok(token)) => Access::Granted(token),
@@ -111,6 +118,8 @@ impl ServerState {
         }
         self.note(head, None);
         let origin = origin(&request);
+        let url = format!("{origin}{}", request.uri().path());
+        let nonce = (issuer.dpop == Dpop::Nonce).then_some(ISSUER_NONCE);
         let place = NumberedIssuer { issuer, number, origin: &origin };
         let (parts, body) = request.into_parts();
         if is_get {
@@ -135,14 +144,31 @@ impl ServerState {
         let issued = match endpoint {
             "register" => place.register(&self.issued, &body).map(|client| (StatusCode::CREATED, client)),
             _ => {
-                place.token(&self.issued, &parts.headers, &Params::parse(&body), &scopes).map(|it| (StatusCode::OK, it))
+                let proof = ProofContext { method: &parts.method, url: &url, token: None, nonce };
+                let issued = place.token(&self.issued, &parts.headers, &Params::parse(&body), &scopes, &proof);
+                issued.map(|token| (StatusCode::OK, token))
             }
         };
         match issued {
             Ok((status, issued)) => answer(status, &issued),
-            Err((status, error)) => answer(status, &json!({ "error": error })),
+            Err((status, error)) => {
+                let mut response = answer(status, &json!({ "error": error }));
+                if error == NONCE_WANTED {
+                    response.headers_mut().insert(NONCE_HEADER, HeaderValue::from_static(ISSUER_NONCE));
+                }
+                response
+            }
         }
     }
+}
+
+/// The issued token of a request, if it is still good, and comes with the proof that it needs.
+fn use_token(issued: &Issued, auth: &Auth, token: &str, request: &Request) -> Result<Arc<Token>, &'static str> {
+    let issuer = auth.issuer().ok_or(INVALID_TOKEN)?;
+    let url = format!("{}{}", origin(request), request.uri().path());
+    let nonce = (issuer.dpop == Dpop::Nonce).then_some(SERVER_NONCE);
+    let proof = ProofContext { method: request.method(), url: &url, token: Some(token), nonce };
+    issued.use_token(token, issuer, |key| issued.check_proof(request.headers(), &proof, key))
 }
 
 /// The origin by which a client reaches the mock.
@@ -164,6 +190,9 @@ pub(super) fn challenged(
         && !value.is_empty()
     {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+    }
+    if challenge.wants_nonce() {
+        response.headers_mut().insert(NONCE_HEADER, HeaderValue::from_static(SERVER_NONCE));
     }
     response
 }

@@ -2,7 +2,10 @@
 //!
 //! Every authorization request is approved at once.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use base64::{
     Engine as _,
@@ -15,11 +18,19 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value as Json, json};
 use url::{Url, form_urlencoded};
 
-use crate::script::{Issuer, Token, patched};
+use super::proof::ProofContext;
+use crate::script::{Dpop, INVALID_PROOF, INVALID_TOKEN, Issuer, Token, patched};
+
+/// How many ids of proofs are remembered.
+const PROOFS: usize = 10_000;
 
 /// What the mock has issued so far.
 #[derive(Debug, Default)]
-pub(super) struct Issued(Mutex<State>);
+pub(super) struct Issued {
+    state: Mutex<State>,
+    /// The ids of the proofs that were used.
+    proofs: Mutex<HashSet<String>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -46,6 +57,8 @@ struct Grant {
     issuer: usize,
     client: String,
     scopes: Vec<String>,
+    /// The thumbprint of the key that the tokens are bound to.
+    key: Option<String>,
 }
 
 #[derive(Debug)]
@@ -60,6 +73,7 @@ struct IssuedToken {
     token: Arc<Token>,
     issuer: usize,
     used: usize,
+    key: Option<String>,
 }
 
 /// The parameters of a query or a form.
@@ -72,25 +86,60 @@ impl Issued {
     /// The path of the issuer that is in charge.
     pub(super) fn current<'i>(&self, issuer: &'i Issuer) -> &'i str {
         let last = issuer.paths.len().saturating_sub(1);
-        issuer.paths.get(self.0.lock().retired.min(last)).map_or("", String::as_str)
+        issuer.paths.get(self.state.lock().retired.min(last)).map_or("", String::as_str)
     }
 
-    /// The token with this text, if it is still good.
-    pub(super) fn use_token(&self, text: &str, issuer: &Issuer) -> Option<Arc<Token>> {
-        let mut state = self.0.lock();
+    /// The token with this text, if it is still good; `prove` checks the proof for the key that it is bound to.
+    ///
+    /// # Errors
+    /// The error code.
+    pub(super) fn use_token(
+        &self,
+        text: &str,
+        issuer: &Issuer,
+        prove: impl FnOnce(&str) -> Result<(), &'static str>,
+    ) -> Result<Arc<Token>, &'static str> {
+        let mut state = self.state.lock();
         let retired = state.retired;
         let is_last = retired > 0 && retired + 1 >= issuer.paths.len();
-        let known = state.tokens.get_mut(text)?;
+        let known = state.tokens.get_mut(text).ok_or(INVALID_TOKEN)?;
         if known.issuer < retired.min(issuer.paths.len().saturating_sub(1)) {
-            return None;
+            return Err(INVALID_TOKEN);
         }
+        known.key.as_deref().map_or(Ok(()), prove)?;
         known.used += 1;
         if !is_last && issuer.expire_after.is_some_and(|uses| known.used > uses) {
             state.tokens.remove(text);
             state.retired += usize::from(issuer.paths.len() > 1);
-            return None;
+            return Err(INVALID_TOKEN);
         }
-        Some(known.token.clone())
+        Ok(known.token.clone())
+    }
+
+    /// Checks that a request comes with a new proof for this key.
+    ///
+    /// # Errors
+    /// The error code.
+    pub(super) fn check_proof(
+        &self,
+        headers: &HeaderMap,
+        proof: &ProofContext<'_>,
+        key: &str,
+    ) -> Result<(), &'static str> {
+        match self.prove(headers, proof)? == key {
+            true => Ok(()),
+            false => Err(INVALID_TOKEN),
+        }
+    }
+
+    /// The key of a proof that was not used before.
+    fn prove(&self, headers: &HeaderMap, proof: &ProofContext<'_>) -> Result<String, &'static str> {
+        let proven = proof.verify(headers)?;
+        let mut proofs = self.proofs.lock();
+        if proofs.len() == PROOFS {
+            proofs.clear();
+        }
+        if proofs.insert(proven.id) { Ok(proven.key) } else { Err(INVALID_PROOF) }
     }
 }
 
@@ -125,7 +174,7 @@ impl NumberedIssuer<'_> {
     /// # Errors
     /// The client is not known, or the redirect URI is not one of its own: the user is not redirected.
     pub(super) fn authorize(&self, issued: &Issued, params: &Params) -> Result<Url, &'static str> {
-        let state = &mut *issued.0.lock();
+        let state = &mut *issued.state.lock();
         let id = params.get("client_id");
         self.client(state, id).ok_or("the client is not registered here")?;
         let mut location = Url::parse(params.get("redirect_uri")).map_err(|_| "there is no redirect URI")?;
@@ -143,7 +192,7 @@ impl NumberedIssuer<'_> {
             let code = format!("code-{}", state.count);
             response["code"] = json!(code);
             let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
-            let grant = Grant { issuer: self.number, client: id.to_owned(), scopes };
+            let grant = Grant { issuer: self.number, client: id.to_owned(), scopes, key: None };
             let redirect_uri = params.get("redirect_uri").to_owned();
             let challenge = params.get("code_challenge").to_owned();
             state.codes.insert(code, Code { grant, redirect_uri, challenge });
@@ -165,7 +214,7 @@ impl NumberedIssuer<'_> {
 
     /// The client as it is registered (RFC 7591, section 3.2.1).
     pub(super) fn register(&self, issued: &Issued, body: &Bytes) -> Result<Json, Refused> {
-        let state = &mut *issued.0.lock();
+        let state = &mut *issued.state.lock();
         if let Some(error) = &self.issuer.fail_register {
             return Err(bad(error));
         }
@@ -198,8 +247,9 @@ impl NumberedIssuer<'_> {
         headers: &HeaderMap,
         params: &Params,
         default_scopes: &[String],
+        proof: &ProofContext<'_>,
     ) -> Result<Json, Refused> {
-        let state = &mut *issued.0.lock();
+        let state = &mut *issued.state.lock();
         let unknown = || (StatusCode::UNAUTHORIZED, "invalid_client".to_owned());
         let (id, shown) = credentials(headers, params).ok_or_else(unknown)?;
         let secret = self.client(state, &id).ok_or_else(unknown)?;
@@ -209,8 +259,12 @@ impl NumberedIssuer<'_> {
         if let Some(error) = &self.issuer.fail_token {
             return Err(bad(error));
         }
+        let key = match self.issuer.dpop {
+            Dpop::Off => None,
+            Dpop::Proof | Dpop::Nonce => Some(issued.prove(headers, proof).map_err(bad)?),
+        };
         let invalid = || bad("invalid_grant");
-        let grant = match params.get("grant_type") {
+        let mut grant = match params.get("grant_type") {
             "authorization_code" => {
                 let code = state.codes.remove(params.get("code")).ok_or_else(invalid)?;
                 let verifier = digest(&SHA256, params.get("code_verifier").as_bytes());
@@ -222,14 +276,17 @@ impl NumberedIssuer<'_> {
             }
             "refresh_token" => {
                 let grant = state.refresh_tokens.remove(params.get("refresh_token")).ok_or_else(invalid)?;
-                if grant.client == id && grant.issuer == self.number { grant } else { return Err(invalid()) }
+                // The refresh token of a public client is bound as well (RFC 9449, section 5).
+                let is_its_own = grant.client == id && (secret.is_some() || grant.key == key);
+                if is_its_own && grant.issuer == self.number { grant } else { return Err(invalid()) }
             }
             "client_credentials" if secret.is_some() => {
                 let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
-                Grant { issuer: self.number, client: id, scopes }
+                Grant { issuer: self.number, client: id, scopes, key: None }
             }
             _ => return Err(bad("unsupported_grant_type")),
         };
+        grant.key = key;
         state.count += 1;
         // All the characters that a token may have.
         let name = |kind: &str| {
@@ -242,7 +299,8 @@ impl NumberedIssuer<'_> {
             None if grant.scopes.is_empty() => default_scopes,
             None => &grant.scopes,
         };
-        let mut response = json!({ "access_token": text, "token_type": "Bearer", "expires_in": 3600 });
+        let kind = if grant.key.is_some() { "DPoP" } else { "Bearer" };
+        let mut response = json!({ "access_token": text, "token_type": kind, "expires_in": 3600 });
         if !scopes.is_empty() {
             response["scope"] = json!(scopes.join(" "));
         }
@@ -251,7 +309,8 @@ impl NumberedIssuer<'_> {
         }
         let response = patched(response, &self.issuer.token, self.origin);
         let text = response["access_token"].as_str().unwrap_or_default();
-        let token = IssuedToken { token: Arc::new(Token::issued(text, scopes)), issuer: self.number, used: 0 };
+        let token = Arc::new(Token::issued(text, scopes, grant.key.is_some()));
+        let token = IssuedToken { token, issuer: self.number, used: 0, key: grant.key.clone() };
         state.tokens.insert(text.to_owned(), token);
         state.refresh_tokens.insert(refresh, grant);
         Ok(response)

@@ -21,6 +21,7 @@ mod issued;
 mod lifetime;
 mod path;
 mod pipe;
+mod proof;
 mod recorder;
 mod reorder_gate;
 mod response_recorder;

@@ -215,6 +215,10 @@ fn issuer() -> Keys {
         "response": mapping(), "Parameters of the redirect to the client; null removes one.",
             [{ "iss": "{origin}/other" }, { "code": null, "error": "access_denied" }];
         "token": mapping(), "Members of the response with a token; null removes one.", [{ "refresh_token": null }];
+        "dpop": json!({ "enum": [true, false, "nonce"], "default": false }),
+            "Whether tokens are bound to a key of the client, so that each request needs a proof (RFC 9449); with \
+             `nonce` each proof needs a nonce, too.",
+            ["nonce"];
         "fail": fail, "What is refused.", [{ "register": "invalid_redirect_uri" }];
     }
 }

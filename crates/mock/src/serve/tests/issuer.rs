@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use rehearse_protocol::{Direction, EventKind};
-use ring::digest::{SHA256, digest};
+use ring::{
+    digest::{SHA256, digest},
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+};
 
 use super::{client::Client, *};
 
@@ -104,6 +108,71 @@ async fn a_client_that_registers_itself_gets_a_token_and_renews_it() {
     assert_eq!(about[..3], ["POST /mcp", "a message", "GET /.well-known/oauth-protected-resource/mcp"]);
     assert_eq!(about[about.len() - 6..], ["POST /mcp", "a message", "POST /token", "a form", "POST /token", "a form"]);
     assert_eq!(traces.len(), 2, "the session has the other");
+}
+
+/// A proof with these claims.
+fn proof(header: &Json, claims: &Json) -> String {
+    let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).expect("a key");
+    let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, key.as_ref(), &SystemRandom::new());
+    let key = key.expect("a key");
+    let base64 = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let (x, y) = key.public_key().as_ref()[1..].split_at(32);
+    let mut header = header.clone();
+    if header["jwk"].is_null() {
+        header["jwk"] = json!({ "kty": "EC", "crv": "P-256", "x": base64(x), "y": base64(y) });
+    }
+    let signed = format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()));
+    let signature = key.sign(&SystemRandom::new(), signed.as_bytes()).expect("a signature");
+    format!("{signed}.{}", base64(signature.as_ref()))
+}
+
+#[tokio::test]
+async fn only_a_right_proof_gets_a_token_and_is_good_once() {
+    let client = open("auth: { issuer: { dpop: nonce, clients: [{ id: me, secret: s }] } }").await;
+    let url = format!("http://{}/token", client.server.address());
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("a time").as_secs();
+    let (header, nonce) = (json!({ "typ": "dpop+jwt", "alg": "ES256" }), "nonce-of-the-issuer");
+    let claims = json!({ "jti": "1", "htm": "POST", "htu": url, "iat": now, "nonce": nonce });
+    let with = |value: &Json, name: &str, other: Json| {
+        let mut value = value.clone();
+        value[name] = other;
+        value
+    };
+    let ask = async |proofs: &[String]| -> (Option<String>, Json) {
+        let mut request = client.http.post(&url).basic_auth("me", Some("s"));
+        for proof in proofs {
+            request = request.header("dpop", proof);
+        }
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let request = request.header(form[0].0, form[0].1).body("grant_type=client_credentials");
+        let response = request.send().await.expect("a response");
+        let nonce = response.headers().get("dpop-nonce").map(|nonce| nonce.to_str().expect("text").to_owned());
+        (nonce, response.json().await.expect("JSON"))
+    };
+    let right = proof(&header, &claims);
+    let broken = format!("{}AAAA", &right[..right.len() - 4]);
+    let foreign = json!({ "kty": "EC", "crv": "P-256", "x": "AA", "y": "AA" });
+    let wrong = [
+        vec![],
+        vec![right.clone(), right.clone()],
+        vec![broken],
+        vec![proof(&with(&header, "typ", json!("JWT")), &claims)],
+        vec![proof(&with(&header, "alg", json!("none")), &claims)],
+        vec![proof(&with(&header, "jwk", foreign), &claims)],
+        vec![proof(&header, &with(&claims, "htm", json!("GET")))],
+        vec![proof(&header, &with(&claims, "htu", json!("http://127.0.0.1/token")))],
+        vec![proof(&header, &with(&claims, "iat", json!(now - 400)))],
+        vec![proof(&header, &with(&claims, "jti", json!(null)))],
+    ];
+    for proofs in &wrong {
+        assert_eq!(ask(proofs).await, (None, json!({ "error": "invalid_dpop_proof" })), "{proofs:?}");
+    }
+    let without_nonce = proof(&header, &with(&claims, "nonce", json!(null)));
+    assert_eq!(ask(&[without_nonce]).await, (Some(nonce.to_owned()), json!({ "error": "use_dpop_nonce" })));
+    assert_eq!(ask(std::slice::from_ref(&right)).await.1["token_type"], "DPoP");
+    assert_eq!(ask(&[right]).await.1["error"], "invalid_dpop_proof", "it was used");
+    let challenge = client.get("/mcp").await.headers()["www-authenticate"].to_str().expect("text").to_owned();
+    assert!(challenge.starts_with("DPoP algs=\"ES256\""), "{challenge}");
 }
 
 #[tokio::test]
