@@ -5,7 +5,7 @@ use std::{
     sync::LazyLock,
 };
 
-use rehearse_protocol::{Transport, Version};
+use rehearse_protocol::{Transport, Version, names::APPS_EXTENSION};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -165,8 +165,15 @@ impl Check {
         if self.authorization && !areas::auth::is_required(evidence) {
             return Some("the server requires no authorization".to_owned());
         }
-        if let Some(extension) = self.extension.as_deref().filter(|name| !facts.has_extension(name)) {
-            return Some(format!("the extension {extension} is not declared"));
+        match self.extension.as_deref() {
+            Some(APPS_EXTENSION) if self.role() == Role::Server && !areas::apps::has_any(evidence) => {
+                return Some("the server has no apps".to_owned());
+            }
+            Some(APPS_EXTENSION) | None => {}
+            Some(extension) if !facts.has_extension(extension) => {
+                return Some(format!("the extension {extension} is not declared"));
+            }
+            Some(_) => {}
         }
         None
     }

@@ -31,6 +31,7 @@ mod flow;
 mod formats;
 #[cfg(test)]
 mod growth;
+mod html;
 mod judgement;
 mod message;
 mod recorded;

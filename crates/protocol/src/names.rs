@@ -34,6 +34,10 @@ pub const META_RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Skills (SEP-2640).
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// Apps (SEP-1865): pages that a client shows for the results of tools.
+pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+/// The MIME type of the page of an app.
+pub const APP_MIME: &str = "text/html;profile=mcp-app";
 
 /// Whether a client sets this HTTP header itself, from the message, the request or the session (2026-07-28, Streamable
 /// HTTP). A value from a config would break the exchange.

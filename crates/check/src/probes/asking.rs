@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use rehearse_conformance::{Case, CaseGroup, Material};
-use rehearse_protocol::{Era, Trace, Transport, Version, names::META_CLIENT_CAPABILITIES};
+use rehearse_protocol::{
+    Era, Trace, Transport, Version,
+    names::{APP_MIME, APPS_EXTENSION, META_CLIENT_CAPABILITIES, TASKS_EXTENSION},
+};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{handshake, tasks};
+use super::{apps, handshake, tasks};
 use crate::{connection::ProbeConnection, prober::Prober, replies::Replies};
 
 /// No further tool is called after this time.
@@ -41,7 +44,7 @@ pub(super) async fn asking(prober: &Prober<'_>) -> Vec<Trace> {
     let mut capabilities = capabilities(prober.version);
     let has_tasks = prober.starts_processes() && tasks::has_tasks(prober);
     if has_tasks {
-        capabilities["extensions"] = tasks::capabilities()["extensions"].clone();
+        capabilities["extensions"][TASKS_EXTENSION] = json!({});
     }
     let (connection, mut traces) = match prober.version.era() {
         Era::Modern => (prober.open_session_as(capabilities).await, Vec::new()),
@@ -80,6 +83,7 @@ pub(super) async fn ask(prober: &Prober<'_>, connection: &mut ProbeConnection) -
             found.push(Asking { method, params, asked, is_varied });
         }
     }
+    apps::apps(prober, connection).await;
     let mut traces = Vec::new();
     if prober.version.era() == Era::Modern {
         let any = found.iter().find(|asking| asking.is_varied);
@@ -97,7 +101,8 @@ pub(super) async fn ask(prober: &Prober<'_>, connection: &mut ProbeConnection) -
 
 /// What a client of this version can declare.
 fn capabilities(version: Version) -> Value {
-    let mut all = json!({ "sampling": {}, "roots": { "listChanged": true } });
+    let extensions = json!({ APPS_EXTENSION: { "mimeTypes": [APP_MIME] } });
+    let mut all = json!({ "sampling": {}, "roots": { "listChanged": true }, "extensions": extensions });
     if version >= Version::V2025_06_18 {
         all["elicitation"] = json!({});
     }

@@ -13,6 +13,7 @@ use crate::{
     prober::{Extent, Prober},
 };
 
+mod apps;
 mod asking;
 mod auth;
 mod calls;
@@ -102,6 +103,7 @@ struct SessionProbe {
 }
 
 const ASKING: &[&str] = &[
+    "apps",
     "ask",
     "mrtr",
     "life.init",
@@ -205,6 +207,7 @@ const IN_SESSION: &[SessionProbe] = &[
 
 /// The checks whose judges look at calls of tools.
 const CALLED: &[&str] = &[
+    "apps.result",
     "ask",
     "mrtr",
     "cancel",
@@ -226,6 +229,7 @@ const CALLED: &[&str] = &[
 ];
 /// The areas whose checks look at certain methods or cases. Any message can violate another check that needs no probe.
 const CERTAIN: &[&str] = &[
+    "apps",
     "tools",
     "res",
     "prompts",

@@ -2,6 +2,7 @@
 
 use crate::{Case, Evidence, Judgement, Material};
 
+pub(crate) mod apps;
 mod ask;
 pub(crate) mod auth;
 mod cache;
@@ -106,6 +107,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(taskx),
     area!(ws),
     area!(skills),
+    area!(apps),
     area!(era),
     area!(auth),
     area!(client rpc),

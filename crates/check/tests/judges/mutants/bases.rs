@@ -62,6 +62,36 @@ prompts:
   - { name: p, arguments: [{ name: x }], messages: [{ role: user, content: '{{ args.x }}' }] }
 ";
 
+/// A server with an app that asks for much, and one that asks for nothing.
+const APPS: &str = r#"
+protocol: [2025-11-25, 2026-07-28]
+tools:
+  - { name: map, description: A., reply: x, annotations: { readOnlyHint: true }, _meta: { ui: { resourceUri: 'ui://map', visibility: [model, app] } } }
+  - { name: move, description: B., reply: x, _meta: { ui: { resourceUri: 'ui://plain', visibility: [app] }, ui/resourceUri: 'ui://plain' } }
+resources:
+  - uri: ui://map
+    name: map
+    mimeType: text/html;profile=mcp-app
+    _meta: { ui: { prefersBorder: true } }
+    contents:
+      - uri: ui://map
+        mimeType: text/html;profile=mcp-app
+        _meta:
+          ui:
+            prefersBorder: true
+            permissions: { geolocation: {} }
+            csp:
+              connectDomains: ['https://a.example', 'wss://a.example']
+              resourceDomains: ['https://*.cdn.example']
+              frameDomains: ['https://video.example']
+              baseUriDomains: ['https://a.example']
+        text: |
+          <!doctype html><base href="https://a.example/"><link rel=stylesheet href="https://x.cdn.example/s.css">
+          <script src="https://x.cdn.example/m.js"></script><img src="https://x.cdn.example/i.png">
+          <iframe src="https://video.example/v"></iframe><script>fetch("https://a.example/data")</script>
+  - { uri: 'ui://plain', name: plain, mimeType: text/html;profile=mcp-app, blob: PCFkb2N0eXBlIGh0bWw+PGltZyBzcmM9ImRhdGE6LCI+ }
+"#;
+
 /// A server that speaks no version with a handshake.
 const MODERN: &str = "protocol: 2026-07-28\ntools: [{ name: a, description: A, reply: x }]\n";
 
@@ -124,6 +154,7 @@ pub(crate) async fn bases_of(only: &[String]) -> Vec<Base> {
         (SMALL[5], Transport::Http),
         (SMALL[6], Transport::Http),
         (BUSY, Transport::Http),
+        (APPS, Transport::Http),
         (BUSY, Transport::Ws),
         (MODERN, Transport::Ws),
         (LOCKED, Transport::Http),

@@ -8,8 +8,8 @@ use std::{
 use rehearse_protocol::{
     Era, Version,
     names::{
-        META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_RELATED_TASK, META_SERVER_INFO,
-        META_SUBSCRIPTION_ID, META_VERSION, SKILLS_EXTENSION, TASKS_EXTENSION,
+        APPS_EXTENSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_RELATED_TASK,
+        META_SERVER_INFO, META_SUBSCRIPTION_ID, META_VERSION, SKILLS_EXTENSION, TASKS_EXTENSION,
     },
 };
 use serde_json::Value;
@@ -38,7 +38,7 @@ const DEFINED: [&str; 11] = [
     TASKS_EXTENSION,
     SKILLS_EXTENSION,
     "io.modelcontextprotocol/model-immediate-response",
-    "io.modelcontextprotocol/ui",
+    APPS_EXTENSION,
 ];
 
 /// The methods of a client, and the versions that define them.
