@@ -101,6 +101,7 @@ pub use rehearse_document as document;
 pub use rehearse_hub as hub;
 pub use rehearse_llm as llm;
 pub use rehearse_mock as mock;
+pub use rehearse_profile as profile;
 pub use rehearse_protocol as protocol;
 pub use rehearse_relay as relay;
 pub use rehearse_report as report;

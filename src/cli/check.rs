@@ -5,6 +5,7 @@ mod baseline;
 mod browser;
 mod checks;
 mod client;
+mod profiles;
 mod progress;
 mod report_args;
 mod trace;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use self::{again::Again, progress::Progress, report_args::ReportArgs};
+use self::{again::Again, profiles::SelectedProfile, progress::Progress, report_args::ReportArgs};
 use super::{
     Exit, Failure,
     mcp::{
@@ -108,6 +109,10 @@ pub(super) struct CheckArgs {
     /// A bearer token for another server
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_wrong_audience: Option<String>,
+    /// Say whether the server works in this host, provider or directory; `all` is every one, `list` prints them
+    /// (repeatable)
+    #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
+    profiles: Vec<String>,
     /// Also count violations that come from an SDK and that the author of the server cannot mend
     #[arg(long, hide_short_help = true)]
     sdk: bool,
@@ -172,6 +177,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(exit) = report.list(Role::Server)? {
         return Ok(exit);
     }
+    if args.profiles.iter().any(|name| name == "list") {
+        return profiles::list(report.format).map(|()| Exit::Success);
+    }
+    let profiles = profiles::select(&args.profiles)?;
     let baseline = report.read_baseline()?;
     let names: Vec<_> = args.servers.iter().chain(&args.named).cloned().collect();
     let servers = if args.trace.is_some() { Vec::new() } else { args.target.selected(&names)? };
@@ -188,7 +197,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             checked.servers = trace::check(path, &args.options())?;
             false
         }
-        None => block_on_guarded(args.check(&servers, file.as_ref(), &mut checked))?,
+        None => block_on_guarded(args.check(&servers, file.as_ref(), &profiles, &mut checked))?,
     };
     report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
     if is_sarif {
@@ -243,6 +252,7 @@ impl CheckArgs {
         &self,
         servers: &[Server],
         file: Option<&TraceFileWriter>,
+        profiles: &[SelectedProfile],
         checked: &mut CheckResult,
     ) -> Result<bool, Failure> {
         let stop = CancellationToken::new();
@@ -286,6 +296,7 @@ impl CheckArgs {
                 tools.add(number, &event);
             }
             let mut result = run.checked;
+            result.profiles = profiles::judge(profiles, server, &result, &run.traces);
             (result.again, result.place) = (again.command(server), place(server));
             checked.duration += begun.elapsed();
             secrets.hide_in_server(&mut result);

@@ -26,6 +26,7 @@ mod mock;
 mod model;
 mod output;
 mod process_guard;
+mod profile;
 mod record;
 mod repl;
 mod replay;

@@ -26,6 +26,7 @@ use super::{
     mcp::connection::duration,
     output,
     process_guard::install_guard,
+    profile::host_named,
     replay::{PreparedReplay, ReplayArgs},
     report::MoreReports,
     secrets::Secrets,
@@ -94,6 +95,9 @@ pub(super) struct RunArgs {
     /// Timeout from the start of a server to the end of its handshake [default: from the scenario, or 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
     start_timeout: Option<Duration>,
+    /// Connect as this host does: with its name, capabilities, version, transports and time limits
+    #[arg(long = "as", value_name = "HOST", hide_short_help = true)]
+    host: Option<String>,
     /// Show the frames around each failure
     #[arg(short, long)]
     trace: bool,
@@ -163,6 +167,10 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
             .flat_map(|scenario| &mut scenario.servers)
             .for_each(|server| server.set_start_timeout(limit));
     }
+    let host = args.host.as_deref().map(host_named).transpose()?;
+    for (scenario, host) in scenarios.iter_mut().zip(host.iter().cycle()) {
+        scenario.set_host(host);
+    }
     let shard = args.part.shard;
     let plan = Plan::new(scenarios, &Selection { filters: args.filters.clone(), shard, durations });
     // One of many parts may have nothing to do; its report says so.
@@ -189,6 +197,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         keep_going: args.keep_going,
         repeat: args.repeat.get(),
         coverage: args.coverage,
+        host,
         ..options(args, file.as_ref(), &secrets)?
     };
     let done = block_on(execute(plan, options))?;

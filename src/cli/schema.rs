@@ -51,6 +51,8 @@ enum Kind {
     Diff,
     /// A file of `rehearse surface`
     Surface,
+    /// A profile of `rehearse check --profile FILE`
+    Profile,
     /// A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`
     Journal,
     /// A line of `--trace-file FILE`
@@ -76,6 +78,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Bench, _) => schema::BENCH.to_owned(),
         (Kind::Diff, _) => schema::DIFF.to_owned(),
         (Kind::Surface, _) => schema::SURFACE.to_owned(),
+        (Kind::Profile, _) => rehearse_profile::SCHEMA.to_owned(),
         (Kind::Journal, _) => schema::JOURNAL.to_owned(),
         (Kind::Trace, _) => schema::TRACE.to_owned(),
     };

@@ -38,6 +38,7 @@ mod oauth_transports;
 mod orphans;
 mod pages;
 mod parity;
+mod profile;
 mod redaction;
 mod rehearse;
 mod repl;

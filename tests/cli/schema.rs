@@ -15,6 +15,7 @@ use crate::{
     check::{BROKEN, GOOD, SHOP, shop, target},
     coverage,
     mock::INITIALIZE,
+    profile,
     rehearse::{Post, Rehearse, Run, request},
 };
 
@@ -139,8 +140,9 @@ fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
     let (client, merged) = (client.run().code(0), merged.run().code(3));
-    let reports = [&run, &good, &dead, &client, &part, &merged].map(json);
-    let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "kind", "offset", "sdk", "unanswered"];
+    let fit = profile::check(&["--profile", "house.yaml,claude-code", "--format", "json"]).run().code(0);
+    let reports = [&run, &good, &dead, &client, &part, &merged, &fit].map(json);
+    let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "offset", "sdk", "unanswered"];
     describes("check", &reports, &rare);
     let written =
         shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--update-baseline", "--only", BROKEN]).run();

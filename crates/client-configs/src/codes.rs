@@ -85,10 +85,11 @@ codes! {
     TOOL_UNKNOWN = "W-TOOL-UNKNOWN": "a tool list with a name that the server does not have";
     OUTPUT = "W-OUTPUT": "output of a server that is not part of the protocol";
     TOOL = "W-TOOL": "a listed tool that cannot be used";
+    PROFILE = "W-PROFILE": "what the program of the config does not accept of a server";
 }
 
 /// The codes that only a connection shows.
-pub static OF_CONNECTIONS: [&Code; 4] = [&CONNECT, &TOOL_UNKNOWN, &OUTPUT, &TOOL];
+pub static OF_CONNECTIONS: [&Code; 5] = [&CONNECT, &TOOL_UNKNOWN, &OUTPUT, &TOOL, &PROFILE];
 
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {

@@ -69,7 +69,7 @@ impl Connection {
         stderr: Option<StderrSink>,
         recorder: ClientRecorder,
     ) -> Result<Connection, OpenError> {
-        let capabilities = params.answers.capabilities();
+        let capabilities = params.capabilities.clone().unwrap_or_else(|| params.answers.capabilities());
         let exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
         let exchange = Arc::new(Mutex::new(exchange));
         let responder = Arc::new(Responder::new(params.answers.clone(), recorder.connection()));

@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answers, CommandSpec, ConnectError, oauth};
@@ -36,6 +37,8 @@ pub struct ServerParams {
     pub named_by: Option<String>,
     /// How the client names itself at the handshake.
     pub client_info: ClientInfo,
+    /// The capabilities that the client declares, if they are not those of its answers.
+    pub capabilities: Option<Map<String, Value>>,
     /// The answers to the server's requests. They are used up, so each session needs its own.
     pub answers: Answers,
     /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
@@ -146,6 +149,7 @@ impl ServerParams {
             authorizer: None,
             named_by: None,
             client_info: ClientInfo::default(),
+            capabilities: None,
             answers,
             shutdown: CancellationToken::new(),
         }

@@ -17,6 +17,7 @@ mod milliseconds;
 mod origin;
 mod page;
 pub mod palette;
+pub mod profile;
 mod results;
 mod run_result;
 mod sarif;

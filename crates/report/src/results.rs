@@ -222,6 +222,11 @@ impl CheckedServer {
     /// either has seen if they are parts of one run.
     fn merge(&mut self, other: CheckedServer, are_shards: bool) {
         self.error = self.error.take().or(other.error);
+        for profile in other.profiles {
+            if self.profiles.iter().all(|known| known.profile != profile.profile) {
+                self.profiles.push(profile);
+            }
+        }
         for version in other.versions {
             let Some(known) = self.versions.iter_mut().find(|known| known.version == version.version) else {
                 self.versions.push(version);

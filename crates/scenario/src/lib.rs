@@ -51,6 +51,7 @@ mod error;
 mod expectations;
 mod final_answer;
 mod hooks;
+mod host;
 mod hub_runner;
 mod limit;
 mod model;
@@ -79,6 +80,7 @@ pub use answers::parse_answers;
 pub use coverage::Usage;
 pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
+pub use host::Host;
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use observation::{Observation, StepOutcome};
 #[cfg(feature = "check")]

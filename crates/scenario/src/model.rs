@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use super::{Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS, answers, capture_check, snapshot};
+use super::{
+    Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS, answers, capture_check, host::Host, snapshot,
+};
 use rehearse_client::{AnswerScript, InputKind, Target};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, parse_yaml, template::Templates};
 use rehearse_mock::script::BuiltinScript;
@@ -235,6 +237,16 @@ impl Scenario {
         self.matrix.transports = vec![target.transport()];
         server.kind = ServerKind::Targets(vec![TargetSpec { target, command: None }]);
         true
+    }
+
+    /// Leaves the cells that a program would use, in the version that it asks for.
+    pub fn set_host(&mut self, host: &Host) {
+        if let Some(protocol) = host.protocol {
+            self.matrix.protocols = vec![protocol];
+        }
+        if let Some(known) = &host.transports {
+            self.matrix.transports.retain(|transport| *transport == Transport::Memory || known.contains(transport));
+        }
     }
 
     /// Every cell of the matrix, with the reason if it is not applicable.

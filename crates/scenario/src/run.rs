@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Scenario, TrafficHooks, Usage,
     cell_run::{self, CellRun},
+    host::Host,
     snapshot::{self, SnapshotMode},
 };
 use rehearse_mock::script::BuiltinScript;
@@ -45,6 +46,8 @@ pub struct RunOptions {
     pub hooks: TrafficHooks,
     /// Whether the result says what of the servers was used.
     pub coverage: bool,
+    /// The program whose place the client takes.
+    pub host: Option<Host>,
 }
 
 impl Default for RunOptions {
@@ -60,6 +63,7 @@ impl Default for RunOptions {
             rehearse: "rehearse".into(),
             hooks: TrafficHooks::default(),
             coverage: false,
+            host: None,
         }
     }
 }

@@ -93,7 +93,10 @@ impl RunningServer {
             }
         };
         let timeouts = spec.timeouts;
-        let with_answers = |params| ServerParams { answers: answers.clone(), shutdown: shutdown.clone(), ..params };
+        let with_answers = |params| {
+            let params = ServerParams { answers: answers.clone(), shutdown: shutdown.clone(), ..params };
+            options.host.iter().fold(params, |params, host| host.apply(params))
+        };
         let config =
             target.map(|target| with_answers(ServerParams { timeouts, ..ServerParams::new(&spec.name, target) }));
         let usual = HubOptions { unreachable: Unreachable::Fatal, ..HubOptions::default() };

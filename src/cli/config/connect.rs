@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -13,6 +14,7 @@ use crate::cli::{
     Failure,
     mcp::{list_tools::name_of, session::first_notices},
     process_guard::block_on_guarded,
+    profile::tool_findings,
     secrets::Secrets,
     signals::Signals,
     style,
@@ -28,9 +30,12 @@ use rehearse_client_configs::{
 };
 use rehearse_document::nearest;
 use rehearse_hub::Notice;
+use rehearse_profile::{Profile, builtin_of_dialect};
 use rehearse_report::findings::{Contact, Finding};
 
 const CONCURRENCY: usize = 8;
+/// How many tools are named that the program does not accept.
+const UNFIT: usize = 5;
 /// How many lines of a server's standard error are shown.
 const STDERR_LINES: usize = 5;
 
@@ -76,6 +81,8 @@ struct Candidate {
     /// Other tools that the config names.
     others: Vec<server::At<String>>,
     policy: &'static Policy,
+    /// What the program of the config accepts.
+    profile: Option<&'static Profile>,
 }
 
 /// The result for a candidate.
@@ -108,7 +115,8 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
                 let (name, tools, policy) = (server.name.clone(), server.tools.clone(), &dialect.policy);
                 let timed = server.timeouts.tools.iter().map(|(tool, _)| tool);
                 let others = server.approval.always_allow.iter().chain(timed).cloned().collect();
-                plan.push(Candidate { file, server: number + index, config, name, tools, others, policy });
+                let profile = builtin_of_dialect(dialect.name);
+                plan.push(Candidate { file, server: number + index, config, name, tools, others, policy, profile });
             }
             number += servers.len();
         }
@@ -137,7 +145,7 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), F
 }
 
 async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateResult {
-    let Candidate { file, server, config, name, tools, others, policy } = candidate;
+    let Candidate { file, server, config, name, tools, others, policy, profile } = candidate;
     let of = |contact, findings| CandidateResult { file, server, contact, findings };
     let ResolvedServer { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
@@ -151,10 +159,13 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     let (reached, output) = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
-        Ok(ListedTools { names, unusable }) => {
+        Ok(ListedTools { names, definitions, unusable }) => {
             let mut findings = unknown_tools(&tools, &others, policy, &names);
             let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
             findings.extend(first_notices(&unusable).map(|text| finding(&text)));
+            findings.extend(unfit_tools(profile, &name.value, definitions).into_iter().map(|(text, hint)| {
+                codes::PROFILE.at(name.span, secrets.hidden(&text)).about(&*name.value).hint(hint)
+            }));
             if let [first, more @ ..] = &output[..] {
                 let more = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
                 let message = format!("`{}` sent unexpected output: {first}{more}", name.value);
@@ -205,11 +216,25 @@ fn unknown_tools(
         .collect()
 }
 
+/// What the program of the config does not accept of the tools: a sentence, and where it was seen.
+fn unfit_tools(profile: Option<&Profile>, server: &str, definitions: Vec<Value>) -> Vec<(String, String)> {
+    let Some(profile) = profile else { return Vec::new() };
+    let findings = tool_findings(profile, server, definitions);
+    let texts = findings.iter().map(|it| (it.sentence(), format!("seen {} in {}", it.seen, it.source)));
+    let mut texts: Vec<_> = texts.take(UNFIT).collect();
+    if let (more @ 1.., Some((_, hint))) = (findings.len().saturating_sub(UNFIT), texts.last_mut()) {
+        hint.push_str(&format!("; {more} more: `rehearse check --profile {} --verbose` shows all", profile.name));
+    }
+    texts
+}
+
 /// The tools that a server lists.
 #[derive(Default)]
 struct ListedTools {
     /// The names of those that can be used.
     names: Vec<String>,
+    /// All of them.
+    definitions: Vec<Value>,
     unusable: Vec<Notice>,
 }
 
@@ -259,5 +284,6 @@ async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<Lis
         why: malformed.to_string(),
     };
     let unusable = listing.malformed.iter().map(notice).collect();
-    Ok(ListedTools { names: listing.valid().filter_map(name_of).collect(), unusable })
+    let definitions = listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
+    Ok(ListedTools { names: listing.valid().filter_map(name_of).collect(), definitions, unusable })
 }

@@ -8,11 +8,18 @@ use clap::Args;
 
 use self::side::LoadedSide;
 use super::{
-    Exit, Failure, check::read_trace, config::SourceArgs, mcp::connection::ConnectionArgs, output, report::MoreReports,
+    Exit, Failure,
+    check::read_trace,
+    config::SourceArgs,
+    mcp::connection::ConnectionArgs,
+    output,
+    profile::{evidence, profile_named},
+    report::MoreReports,
     repository, style,
 };
 use rehearse_diff::{Baseline, RecordedCall, advice, compare, compare_calls, read_calls, refused_calls};
 use rehearse_document::{Source, parse_yaml};
+use rehearse_profile::compare_fits;
 use rehearse_protocol::trace_file::TraceFile;
 use rehearse_report::{
     Format, Layout, Verdict,
@@ -69,6 +76,9 @@ pub(super) struct DiffArgs {
     /// Hold the calls in these traces against the new server; nothing is called
     #[arg(long, value_name = "TRACE", num_args = 1..)]
     calls: Vec<PathBuf>,
+    /// Also say which tools and items this host, provider or directory loses (repeatable)
+    #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
+    profiles: Vec<String>,
     /// Accept the changes in this file; fail if one of them is gone
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -112,6 +122,7 @@ fn least_class(text: &str) -> Result<Least, String> {
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     args.reports.check()?;
     let baseline = args.baseline.as_ref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
+    let profiles = args.profiles.iter().map(|name| profile_named(name)).collect::<Result<Vec<_>, _>>()?;
     let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), calls_of(path)?)));
     let calls = calls.collect::<Result<Vec<_>, Failure>>()?;
     if args.update && !Path::new(&args.old).is_file() {
@@ -123,6 +134,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     };
     let mut changes = compare(&old.surface, &new.surface);
     changes.extend(compare_calls(&old.calls, &new.calls));
+    for profile in &profiles {
+        let judge = |side: &LoadedSide| profile.judge(&evidence(&side.server_name(), &side.surface));
+        changes.extend(compare_fits((&old.surface, &judge(&old)), &judge(&new)));
+    }
     Change::sort(&mut changes);
     for change in &mut changes {
         let places = [new.place(change.new.as_deref()), old.place(change.old.as_deref())];

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::print::{self, print_json, text_of};
-use crate::cli::Failure;
+use crate::cli::{Failure, profile::tool_findings, style};
 use rehearse_document::yaml;
 use rehearse_hub::Registry;
 use rehearse_llm::{
@@ -13,6 +13,11 @@ use rehearse_llm::{
     xml::{Options, prompt},
 };
 use rehearse_mock::recording;
+use rehearse_profile::{Profile, builtin};
+use rehearse_report::profile::RuleLevel;
+
+/// How many tools that are refused are named.
+const WARNINGS: usize = 5;
 
 /// A format of tool definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -49,7 +54,31 @@ impl ToolFormat {
             // The provider's shape borrows from the tool alone.
             serde_json::value::to_raw_value(&provider.definition(&ToolDefinition { name, ..*tool }))
         };
-        print_json(&tools.iter().filter_map(|tool| definition(tool).ok()).collect::<Vec<_>>())
+        let definitions: Vec<_> = tools.iter().filter_map(|tool| definition(tool).ok()).collect();
+        print_json(&definitions)?;
+        if let Some(profile) = builtin(if provider == Provider::Anthropic { "anthropic" } else { "openai" }) {
+            warn_of_refused(profile, &definitions);
+        }
+        Ok(())
+    }
+}
+
+/// Warns of the definitions that the provider refuses.
+fn warn_of_refused(profile: &Profile, definitions: &[Box<RawValue>]) {
+    let of_mcp = |definition: &Box<RawValue>| {
+        let tool: Value = serde_json::from_str(definition.get()).unwrap_or_default();
+        let mut tool = tool.get("function").cloned().unwrap_or(tool);
+        let schema = ["input_schema", "parameters"].into_iter().find_map(|key| tool.get_mut(key).map(Value::take));
+        tool["inputSchema"] = schema.unwrap_or_default();
+        tool
+    };
+    let findings = tool_findings(profile, "", definitions.iter().map(of_mcp).collect());
+    let refused: Vec<_> = findings.iter().filter(|finding| finding.level == RuleLevel::Blocks).collect();
+    for finding in refused.iter().take(WARNINGS) {
+        style::warn(&finding.sentence());
+    }
+    if let more @ 1.. = refused.len().saturating_sub(WARNINGS) {
+        style::warn(&format!("and {more} more; `rehearse check --profile {} --verbose` shows all", profile.name));
     }
 }
 

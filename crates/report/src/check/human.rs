@@ -13,6 +13,7 @@ use crate::{
     Layout, Verdict, WireLine,
     groups::grouped,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
+    profile,
     text::{printable, printable_lines, wrapped},
 };
 
@@ -47,6 +48,7 @@ pub(crate) fn render(result: &CheckResult, layout: &Layout) -> String {
         if let Some(text) = servers.iter().find_map(|server| server.unfinished()) {
             wrapped(&mut out, &format!("{} {text}", styled("!", DOUBTFUL)), "", width);
         }
+        servers.iter().for_each(|server| profile::human::render(&mut out, &server.profiles, layout));
         if result.servers.len() > servers.len() {
             out.push('\n');
         }

@@ -10,7 +10,7 @@ use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
 use rehearse_system::program::quoted;
 
-use crate::{Format, MergedShards, Shard, Verdict, json, milliseconds, wire_line::WireLine};
+use crate::{Format, MergedShards, Shard, Verdict, json, milliseconds, profile::ProfileFit, wire_line::WireLine};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
@@ -112,6 +112,9 @@ pub struct CheckedServer {
     /// Versions whose handshake the server did not answer, although it answered that of another version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unanswered: Vec<UnansweredVersion>,
+    /// How it fits the profiles that were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileFit>,
     /// Whether the time for the run was over before everything was tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_budget_spent: bool,
@@ -237,6 +240,7 @@ impl CheckedServer {
             error: None,
             versions: Vec::new(),
             unanswered: Vec::new(),
+            profiles: Vec::new(),
             is_budget_spent: false,
             is_interrupted: false,
         }
@@ -435,7 +439,8 @@ impl CheckResult {
     pub(crate) fn decide(&mut self, is_interrupted: bool) {
         self.recount();
         let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
-        let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale;
+        let is_unfit = self.servers.iter().flat_map(|server| &server.profiles).any(ProfileFit::is_failed);
+        let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale || is_unfit;
         self.verdict = if self.servers.iter().any(|server| server.error.is_some()) {
             Verdict::CannotRun
         } else if is_interrupted {
@@ -444,7 +449,7 @@ impl CheckResult {
             Verdict::Failed
         } else if self.servers.iter().any(|server| server.unfinished().is_some()) || !self.missing_shards().is_empty() {
             Verdict::Incomplete
-        } else if self.totals.is_tested() {
+        } else if self.totals.is_tested() || self.servers.iter().any(|server| !server.profiles.is_empty()) {
             Verdict::Passed
         } else {
             Verdict::NothingTested

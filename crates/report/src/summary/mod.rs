@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod diff;
+mod profile;
 mod run;
 
 use std::{fmt, time::Duration};
@@ -105,7 +106,7 @@ pub struct Summary {
 /// The results of one kind.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// `Scenarios`, `Checks`, `Changes` or `Benchmark`.
+    /// `Scenarios`, `Checks`, `Profiles`, `Changes` or `Benchmark`.
     pub title: &'static str,
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
@@ -113,7 +114,7 @@ pub struct Section {
     pub verdict: Verdict,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
-    /// What is counted: `cells`, `checks`, `changes` or `thresholds`.
+    /// What is counted: `cells`, `checks`, `profiles`, `changes` or `thresholds`.
     pub unit: &'static str,
     /// How many of them have which outcome, worst first.
     pub counts: Vec<(Outcome, usize)>,
@@ -300,7 +301,8 @@ impl Results {
         let check = self.check.as_ref().map(check::section);
         let bench = self.bench.as_ref().map(bench::section);
         let diff = self.diff.as_ref().map(diff::section);
-        let sections: Vec<_> = [run, check, diff, bench].into_iter().flatten().collect();
+        let profiles = self.check.as_ref().and_then(profile::section);
+        let sections: Vec<_> = [run, check, profiles, diff, bench].into_iter().flatten().collect();
         let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
         Summary { verdict, sections }
     }

@@ -1,0 +1,129 @@
+//! What the connections with a server show of its work.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value as Json, value::RawValue};
+
+use rehearse_diff::List;
+use rehearse_protocol::{Direction, EventKind, Id, Message, Trace};
+
+/// What the connections with a server show.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    /// The methods of the requests and notifications that it has sent, also as input that it required.
+    pub(crate) sent: BTreeSet<String>,
+    /// The results of calls of tools.
+    pub(crate) results: Vec<ToolResult>,
+    /// Whether a list had more than one page.
+    pub(crate) has_pages: bool,
+    /// Whether it asked for input in a browser.
+    pub(crate) asks_for_url: bool,
+    /// How long the slowest start took, to the end of the handshake.
+    pub(crate) start: Option<Duration>,
+    /// How long the slowest list took.
+    pub(crate) list: Option<Duration>,
+    /// Whether an HTTP request was answered with 401.
+    pub(crate) needs_authorization: bool,
+    /// Whether there was an HTTP exchange.
+    pub(crate) has_http: bool,
+}
+
+/// The result of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolResult {
+    pub(crate) tool: String,
+    /// The types of its content.
+    pub(crate) kinds: BTreeSet<String>,
+    /// The texts of its content.
+    pub(crate) text: String,
+    /// The size of its JSON.
+    pub(crate) bytes: usize,
+    /// The bytes of its largest image.
+    pub(crate) image: Option<usize>,
+    pub(crate) has_structured_content: bool,
+    pub(crate) time: Duration,
+}
+
+/// Reads the connections with one server.
+pub fn read_traffic<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Traffic {
+    let mut traffic = Traffic::default();
+    for trace in traces {
+        traffic.read(trace);
+    }
+    traffic
+}
+
+impl Traffic {
+    fn read(&mut self, trace: &Trace) {
+        let value = |raw: &RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
+        let mut open: HashMap<Id, (String, Json, Duration)> = HashMap::new();
+        for event in trace.events() {
+            let frame = match &event.kind {
+                EventKind::Frame(frame) => frame,
+                EventKind::HttpResponse { status, .. } => {
+                    self.has_http = true;
+                    self.needs_authorization |= status.as_u16() == 401;
+                    continue;
+                }
+                _ => continue,
+            };
+            match (frame.direction, Message::parse(&frame.bytes)) {
+                (Direction::ClientToServer, Ok(Message::Request(request))) => {
+                    let params = request.params.map(value).unwrap_or_default();
+                    open.insert(request.id, (request.method.into_owned(), params, frame.at));
+                }
+                (Direction::ServerToClient, Ok(Message::Request(request))) => {
+                    let params = request.params.map(value).unwrap_or_default();
+                    self.send(&request.method, &params);
+                }
+                (Direction::ServerToClient, Ok(Message::Notification(notification))) => {
+                    self.send(&notification.method, &Json::Null);
+                }
+                (Direction::ServerToClient, Ok(Message::Response(response))) => {
+                    let Some((method, params, sent)) = response.id.and_then(|id| open.remove(&id)) else { continue };
+                    let Ok(result) = response.outcome else { continue };
+                    self.answer(&method, &params, result.get(), frame.at.saturating_sub(sent), frame.at);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn send(&mut self, method: &str, params: &Json) {
+        self.sent.insert(method.to_owned());
+        self.asks_for_url |= method == "elicitation/create" && params["mode"] == "url";
+    }
+
+    fn answer(&mut self, method: &str, params: &Json, text: &str, time: Duration, at: Duration) {
+        let slower = |slot: &mut Option<Duration>, time| *slot = Some(slot.map_or(time, |known| known.max(time)));
+        let result: Json = serde_json::from_str(text).unwrap_or_default();
+        // Input that a result requires stands for a request of the server (2026-07-28, Multi Round-Trip Requests).
+        let asked = result["inputRequests"].as_object().into_iter().flat_map(|all| all.values());
+        for request in asked.cloned().collect::<Vec<_>>() {
+            self.send(request["method"].as_str().unwrap_or_default(), &request["params"]);
+        }
+        if matches!(method, "initialize" | "server/discover") {
+            slower(&mut self.start, at);
+        }
+        if List::ALL.iter().any(|list| list.method() == method) {
+            slower(&mut self.list, time);
+            self.has_pages |= result["nextCursor"].is_string();
+        }
+        let (true, Some(content)) = (method == "tools/call", result["content"].as_array()) else { return };
+        let texts = content.iter().filter_map(|block| block["text"].as_str().or(block["resource"]["text"].as_str()));
+        let images = content.iter().filter(|block| block["type"] == "image").filter_map(|block| block["data"].as_str());
+        self.results.push(ToolResult {
+            tool: params["name"].as_str().unwrap_or_default().to_owned(),
+            kinds: content.iter().filter_map(|block| Some(block["type"].as_str()?.to_owned())).collect(),
+            text: texts.collect::<Vec<_>>().join("\n"),
+            bytes: text.len(),
+            image: images.map(|data| BASE64_STANDARD.decode(data).map_or(data.len(), |bytes| bytes.len())).max(),
+            has_structured_content: !result["structuredContent"].is_null(),
+            time,
+        });
+    }
+}
