@@ -58,11 +58,10 @@ Examples:
   rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
 
-The server is checked in every protocol version that it speaks. Tools are called only if they are \
-annotated with readOnlyHint, or named by --allow-tool.
+Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.
 
 Exit codes:
-  0  no MUST is violated    1  a MUST is violated, or what --strict, --require or --baseline say
+  0  no MUST is violated    1  a MUST is violated, or what --strict, --baseline or --profile say
   2  wrong usage            3  the server cannot be reached; interrupted; --budget was too short
   4  nothing was selected, or nothing selected was tested";
 
@@ -109,8 +108,9 @@ pub(super) struct CheckArgs {
     /// A bearer token for another server
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_wrong_audience: Option<String>,
-    /// Say whether the server works in this host, provider or directory; `all` is every one, `list` prints them
-    /// (repeatable)
+    /// Does it work in this host, API or directory? `list` prints their names
+    ///
+    /// More than one, separated by commas; `all` is every one, and a path is a profile of your own.
     #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
     profiles: Vec<String>,
     /// Also count violations that come from an SDK and that the author of the server cannot mend

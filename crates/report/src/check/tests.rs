@@ -60,6 +60,7 @@ fn result(transports: &[Transport], checks: &[JudgedCheck]) -> CheckResult {
             }),
             error: None,
             unanswered: Vec::new(),
+            profiles: Vec::new(),
             is_budget_spent: false,
             is_interrupted: false,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
