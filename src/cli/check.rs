@@ -108,9 +108,7 @@ pub(super) struct CheckArgs {
     /// A bearer token for another server
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_wrong_audience: Option<String>,
-    /// Does it work in this host, API or directory? `list` prints their names
-    ///
-    /// More than one, separated by commas; `all` is every one, and a path is a profile of your own.
+    /// Does it work in this host, API or directory? Also `all` and `list`
     #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
     profiles: Vec<String>,
     /// Also count violations that come from an SDK and that the author of the server cannot mend

@@ -65,14 +65,14 @@ impl ToolFormat {
 
 /// Warns of the definitions that the provider refuses.
 fn warn_of_refused(profile: &Profile, definitions: &[Box<RawValue>]) {
-    let of_mcp = |definition: &Box<RawValue>| {
+    let of_mcp = |definition: &RawValue| {
         let tool: Value = serde_json::from_str(definition.get()).unwrap_or_default();
         let mut tool = tool.get("function").cloned().unwrap_or(tool);
         let schema = ["input_schema", "parameters"].into_iter().find_map(|key| tool.get_mut(key).map(Value::take));
         tool["inputSchema"] = schema.unwrap_or_default();
         tool
     };
-    let findings = tool_findings(profile, "", definitions.iter().map(of_mcp).collect());
+    let findings = tool_findings(profile, "", definitions.iter().map(|it| of_mcp(it)).collect());
     let refused: Vec<_> = findings.iter().filter(|finding| finding.level == RuleLevel::Blocks).collect();
     for finding in refused.iter().take(WARNINGS) {
         style::warn(&finding.sentence());
