@@ -272,16 +272,13 @@ fn each_rule_has_a_server_that_breaks_it_and_one_that_keeps_it() {
 fn profiles_are_whole() {
     assert!(builtins().len() >= 18, "{}", builtins().len());
     assert!(builtins().iter().map(Profile::rule_count).sum::<usize>() >= 150);
+    let date = regex::Regex::new(r"^20\d\d-[01]\d-[0-3]\d$").expect("a pattern");
     for profile in builtins() {
         assert!(builtin(&profile.name).is_some_and(|it| it.title == profile.title));
         for rule in &profile.rules {
             let at = format!("{}: {}", profile.name, rule.id);
             assert!(rule.source.starts_with("https://") && !rule.source.contains(' '), "{at}: {}", rule.source);
-            assert!(
-                regex::Regex::new(r"^20\d\d-[01]\d-[0-3]\d$").expect("a pattern").is_match(&rule.seen),
-                "{at}: {}",
-                rule.seen
-            );
+            assert!(date.is_match(&rule.seen), "{at}: {}", rule.seen);
             assert!(rule.effect.ends_with('.') && rule.effect.len() < 200, "{at}: {}", rule.effect);
         }
     }
