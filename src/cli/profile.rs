@@ -34,7 +34,7 @@ pub(super) fn profile_named(name: &str) -> Result<Profile, Failure> {
 }
 
 /// What is known of a server of which only the surface is.
-pub(super) fn evidence<'s>(name: &'s str, surface: &'s Surface) -> ServerEvidence<'s> {
+pub(super) fn evidence<'s>(name: Option<&'s str>, surface: &'s Surface) -> ServerEvidence<'s> {
     ServerEvidence { name, surface, transport: None, url: None, traffic: None, count_tokens: token_counter() }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn token_counter() -> Option<fn(&str) -> usize> {
 }
 
 /// The findings about tools: those that cannot be used, and those of which something is lost.
-pub(super) fn tool_findings(profile: &Profile, server: &str, tools: Vec<Value>) -> Vec<ProfileFinding> {
+pub(super) fn tool_findings(profile: &Profile, server: Option<&str>, tools: Vec<Value>) -> Vec<ProfileFinding> {
     let surface = Surface { tools: Some(tools), ..Surface::default() };
     let findings = profile.judge(&evidence(server, &surface)).findings.into_iter();
     let is_of_tool = |it: &ProfileFinding| it.subject.as_ref().is_some_and(|it| it.starts_with(List::Tools.noun()));

@@ -212,9 +212,12 @@ impl Condition {
                 let shown = if *is_prefixed { format!("{which}, {},", quoted(&name)) } else { which.to_owned() };
                 Some(format!("{shown} {}.", limit.violation(Some(&name))?))
             }),
-            Condition::ServerName(limit) => {
-                of_server(limit.violation(Some(server.name)).map(|what| format!("The name of the server {what}.")))
-            }
+            Condition::ServerName(limit) => match server.name {
+                None => Judged::Untried("the name of the server in a config is not known".to_owned()),
+                Some(name) => {
+                    of_server(limit.violation(Some(name)).map(|what| format!("The name of the server {what}.")))
+                }
+            },
             Condition::Text { of, limit } => each_item(server, List::Tools, |tool| of.violation(tool, limit)),
             Condition::Instructions(limit) => match &server.surface.instructions {
                 None => Judged::Untried("the instructions of the server are not known".to_owned()),

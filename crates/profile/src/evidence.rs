@@ -1,5 +1,8 @@
 //! What is known of a server.
 
+use std::borrow::Cow;
+
+use serde_json::Value as Json;
 use url::Url;
 
 use crate::Traffic;
@@ -9,8 +12,8 @@ use rehearse_protocol::Transport;
 /// What is known of a server. What is `None` is not known.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerEvidence<'s> {
-    /// Its name in a config, or the one that it gives itself.
-    pub name: &'s str,
+    /// Its name in a config.
+    pub name: Option<&'s str>,
     /// Its lists, capabilities, instructions and versions.
     pub surface: &'s Surface,
     /// How it is reached.
@@ -21,4 +24,21 @@ pub struct ServerEvidence<'s> {
     pub traffic: Option<&'s Traffic>,
     /// The number of tokens of a text, for models in general.
     pub count_tokens: Option<fn(&str) -> usize>,
+}
+
+/// The name of a server of which nothing says it.
+const UNNAMED: &str = "server";
+
+impl ServerEvidence<'_> {
+    /// Its name in a config, or one that its user could give it: the one that it gives itself, in letters, digits, `-` and
+    /// `_`.
+    pub(crate) fn config_name(&self) -> Cow<'_, str> {
+        let own_name = || {
+            let own = self.surface.server.as_ref()?.get("name").and_then(Json::as_str)?;
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+            let name: String = own.chars().map(plain).collect();
+            (!name.is_empty()).then_some(Cow::Owned(name))
+        };
+        self.name.map(Cow::Borrowed).or_else(own_name).unwrap_or(Cow::Borrowed(UNNAMED))
+    }
 }

@@ -8,8 +8,9 @@ impl Profile {
     /// What it says of a server. A rule that blocks an item degrades the server, unless all tools are blocked.
     pub fn judge(&self, server: &ServerEvidence<'_>) -> ProfileFit {
         let (mut findings, mut untried, mut kept, mut is_blocked) = (Vec::new(), Vec::new(), 0, false);
+        let name = server.config_name();
         for rule in &self.rules {
-            match rule.condition.judge(server, &|tool| self.tool_name(server.name, tool)) {
+            match rule.condition.judge(server, &|tool| self.tool_name(&name, tool)) {
                 Judged::Kept => kept += 1,
                 Judged::Untried(reason) => untried.push(UntriedRule { rule: rule.id.clone(), reason }),
                 Judged::Broken(items) => {

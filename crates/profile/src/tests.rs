@@ -43,7 +43,7 @@ impl Example {
         let surface = Surface::from_json(&self.surface);
         let url = self.url.map(|url| Url::parse(url).expect("a URL"));
         let server = ServerEvidence {
-            name: &self.name,
+            name: Some(&self.name),
             surface: &surface,
             transport: Some(self.transport),
             url: url.as_ref(),
@@ -319,7 +319,7 @@ fn a_rule_about_one_tool_blocks_the_server_only_if_no_tool_is_left_or_it_says_so
         let tools: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
         let surface = Surface::from_json(&json!({ "tools": tools }));
         let server = ServerEvidence {
-            name: "s",
+            name: None,
             surface: &surface,
             transport: None,
             url: None,

@@ -71,12 +71,11 @@ pub(super) fn judge(
         Target::Stdio(_) => None,
         target => target.endpoint().and_then(|endpoint| endpoint.url.parse().ok()),
     };
-    let own_name = checked.name.as_deref().filter(|_| server.is_from_command_line());
     let evidence = ServerEvidence {
         transport: Some(checked.transport),
         url: url.as_ref(),
         traffic: Some(&traffic),
-        ..evidence(own_name.unwrap_or_else(|| server.name()), &surface)
+        ..evidence(Some(server.name()).filter(|_| !server.is_from_command_line()), &surface)
     };
     let judge =
         |selected: &SelectedProfile| ProfileFit { required: selected.is_required, ..selected.profile.judge(&evidence) };

@@ -135,7 +135,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let mut changes = compare(&old.surface, &new.surface);
     changes.extend(compare_calls(&old.calls, &new.calls));
     for profile in &profiles {
-        let judge = |side: &LoadedSide| profile.judge(&evidence(&side.server_name(), &side.surface));
+        let judge = |side: &LoadedSide| profile.judge(&evidence(None, &side.surface));
         changes.extend(compare_fits((&old.surface, &judge(&old)), &judge(&new)));
     }
     Change::sort(&mut changes);

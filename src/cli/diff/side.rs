@@ -98,12 +98,6 @@ impl LoadedSide {
         Ok(LoadedSide::new(text, surface, None))
     }
 
-    /// The name that the server gives itself, without its version.
-    pub(super) fn server_name(&self) -> String {
-        let name = self.surface.server.as_ref().and_then(|server| server.get("name")?.as_str());
-        name.unwrap_or_default().to_owned()
-    }
-
     /// The line of a JSON pointer in the file.
     pub(super) fn place(&self, pointer: Option<&str>) -> Option<ChangePlace> {
         let (source, tree) = self.file.as_ref()?;

@@ -72,7 +72,7 @@ fn warn_of_refused(profile: &Profile, definitions: &[Box<RawValue>]) {
         tool["inputSchema"] = schema.unwrap_or_default();
         tool
     };
-    let findings = tool_findings(profile, "", definitions.iter().map(|it| of_mcp(it)).collect());
+    let findings = tool_findings(profile, None, definitions.iter().map(|it| of_mcp(it)).collect());
     let refused: Vec<_> = findings.iter().filter(|finding| finding.level == RuleLevel::Blocks).collect();
     for finding in refused.iter().take(WARNINGS) {
         style::warn(&finding.sentence());
