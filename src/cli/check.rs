@@ -114,6 +114,9 @@ pub(super) struct CheckArgs {
     /// Also count violations that come from an SDK and that the author of the server cannot mend
     #[arg(long, hide_short_help = true)]
     sdk: bool,
+    /// Also count harm: hidden characters, deceptive names and hints, parameters for secrets
+    #[arg(long)]
+    safety: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
@@ -218,6 +221,7 @@ impl CheckArgs {
             varied_prompts: self.varied_prompts.clone(),
             tokens: self.tokens(),
             counts_sdk: self.sdk,
+            counts_harm: self.safety,
             seed: self.report.seed,
             checks: self.report.only.clone(),
             events: None,

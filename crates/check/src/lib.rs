@@ -9,6 +9,7 @@
 pub mod client;
 mod connection;
 mod detection;
+mod effects;
 mod lists;
 mod options;
 mod prober;

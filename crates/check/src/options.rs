@@ -40,6 +40,8 @@ pub struct CheckOptions {
     pub tokens: Tokens,
     /// Whether violations count that come from an SDK, whatever the author of the server does.
     pub counts_sdk: bool,
+    /// Whether harm counts as a failure or a warning, not only as information.
+    pub counts_harm: bool,
     /// The seed of names and ids.
     pub seed: u64,
     /// The checks that are judged, as [`selects`] takes them; all if empty. What no judge of them looks at is not sent.
@@ -107,6 +109,7 @@ impl Default for CheckOptions {
             varied_prompts: Vec::new(),
             tokens: Tokens::default(),
             counts_sdk: false,
+            counts_harm: false,
             seed: 1,
             checks: Vec::new(),
             events: None,

@@ -31,6 +31,8 @@ pub(crate) struct Prober<'a> {
     /// The tools that may be called, with their arguments; the few that are called often are in the material.
     pub(crate) tools: Vec<(String, Value)>,
     pub(crate) slow: Option<SlowTool>,
+    /// Whether a resource differed after tools were called that say that they change nothing.
+    pub(crate) has_effects: bool,
     /// What the areas want to be sent.
     pub(crate) cases: Vec<Case>,
 }

@@ -42,7 +42,7 @@ pub(crate) fn checked_version(
 /// The verdict on a check. The places of its evidence are in these traces.
 pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &CheckOutcome) -> JudgedCheck {
     let violations = &outcome.judgement.violations;
-    let level = check.levels.get(&version).copied();
+    let level = outcome.level;
     // A second run may have made a warning of a failure; what only follows from another violation is as bad as it is.
     let least = if outcome.cause.is_some() { CheckVerdict::Fail } else { outcome.verdict };
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
@@ -84,7 +84,7 @@ fn line(traces: &[&Trace], place: EventRef, marks: &[String]) -> Option<WireLine
 
 #[cfg(test)]
 mod tests {
-    use rehearse_conformance::{Judgement, checks};
+    use rehearse_conformance::{Judgement, Level, checks};
 
     use super::*;
 
@@ -93,7 +93,9 @@ mod tests {
         let check = checks().iter().find(|check| check.id == "rpc.error.message-string").expect("the check");
         let mut judgement = Judgement::default();
         judgement.check_at(false, None, Vec::new(), || "x".to_owned());
-        let outcome = |verdict, cause| CheckOutcome { verdict, reason: None, judgement: judgement.clone(), cause };
+        let level = Some(Level::Must);
+        let outcome =
+            |verdict, cause| CheckOutcome { verdict, level, reason: None, judgement: judgement.clone(), cause };
         let found = |outcome| judged_check(&[], Version::V2025_11_25, check, &outcome).violations[0].verdict;
         assert_eq!(found(outcome(CheckVerdict::NotTested, Some("rpc.error.code-integer"))), CheckVerdict::Fail);
         assert_eq!(found(outcome(CheckVerdict::Warn, None)), CheckVerdict::Warn, "a second run has not shown it");

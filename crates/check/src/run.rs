@@ -5,9 +5,7 @@ use std::cmp::Reverse;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{
-    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Material, cases, judge_selected,
-};
+use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Material, cases, judge_selected};
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
@@ -15,7 +13,7 @@ use tokio::time::Instant;
 use crate::{
     CheckEvent, CheckOptions,
     detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
-    lists,
+    effects, lists,
     options::{Budget, MOST_KEPT},
     prober::{Extent, Prober},
     probes,
@@ -256,10 +254,15 @@ async fn probe(
     let mut material = lists::material(&connection, transport, &handshake, options);
     lists::read(&mut connection, &mut material).await;
     options.tell_tools(&material);
+    let before = match plan.extent(version) {
+        Extent::Whole => effects::before(&mut connection, &material, options).await,
+        Extent::Protocol | Extent::Brief => None,
+    };
     let Survey { tools, chosen, slow, called, allowed, is_cut } = match probes::wants_calls(options) {
         true => survey(&mut connection, &material, options).await,
         false => Survey::default(),
     };
+    let has_effects = effects::after(&mut connection, &material, before).await;
     material.callable = chosen;
     material.varied_prompts = material.prompts.iter().filter(|it| options.varies(it)).cloned().collect();
     material.mirrored = lists::mirrored(&material.tools, options);
@@ -267,14 +270,15 @@ async fn probe(
     let cases = cases(&material);
     let budget = budget.clone();
     let (extent, has_modern) = (plan.extent(version), plan.has_modern);
-    let prober = Prober { params, options, budget, version, extent, has_modern, material, tools, slow, cases };
+    let prober =
+        Prober { params, options, budget, version, extent, has_modern, material, tools, slow, has_effects, cases };
     let traces = Box::pin(probes::all(&prober, connection)).await;
     let capabilities = handshake.get("capabilities").cloned().unwrap_or_default();
     let facts = Facts {
         capabilities,
         missing: lists::missing(&prober.material),
         patience: options.patience(),
-        ..server::facts(params)
+        ..server::facts(params, options)
     };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
@@ -313,7 +317,7 @@ impl VersionRun {
 /// `None` if its stream is in order.
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
-    let facts = server::facts(params);
+    let facts = server::facts(params, options);
     let outcomes = judge_selected(&Evidence::new(&[&trace], version, transport, facts), options.selected());
     let is_violated =
         |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
@@ -324,7 +328,7 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
 fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let traces = budget.traces(version);
     let patience = options.patience();
-    let facts = Facts { patience, ..server::facts(params) };
+    let facts = Facts { patience, ..server::facts(params, options) };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
         judge_selected(&evidence, options.selected())
@@ -347,11 +351,16 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         material,
         tools: Vec::new(),
         slow: None,
+        has_effects: false,
         cases: Vec::new(),
     };
     let traces = Box::pin(probes::auth(&prober)).await;
-    let evidence =
-        Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), server::facts(params));
+    let evidence = Evidence::new(
+        &traces.iter().collect::<Vec<_>>(),
+        version,
+        params.target.transport(),
+        server::facts(params, options),
+    );
     let reason = match options.tokens.valid {
         Some(_) => "the server refuses the token of --token",
         None => "the server requires authorization; --token TOKEN gives it",
@@ -359,11 +368,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     let judged = judge_selected(&evidence, options.selected());
     let outcomes = judged.into_iter().map(|(check, outcome)| match (check.area(), outcome.verdict) {
         ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
-        _ => {
-            let judgement = Judgement::default();
-            let reason = Some(reason.to_owned());
-            (check, CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement, cause: None })
-        }
+        _ => (check, CheckOutcome::without(CheckVerdict::NotTested, reason.to_owned(), outcome.level)),
     });
     let outcomes = outcomes.collect();
     drop(evidence);

@@ -9,6 +9,8 @@ use crate::CheckOptions;
 
 /// How long a process may take to exit, before it gets SIGTERM, and again before it is killed.
 const EXIT: Duration = Duration::from_millis(2500);
+/// A variable with a value that only the process of the server has.
+const CANARY: &str = "REHEARSE_CANARY";
 /// The words by which a variable is taken for a secret.
 const SECRETS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "KEY"];
 
@@ -18,6 +20,9 @@ pub(crate) fn prepared(params: &ServerParams, options: &CheckOptions) -> (Server
     let (mut params, mut options) = (params.clone(), options.clone());
     if let Target::Stdio(spec) = &mut params.target {
         spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
+        // Nothing else has this value: who says it has it from there.
+        let value = options.seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        spec.env.insert(CANARY.to_owned(), format!("canary-{value:016x}"));
     }
     if let Some(at) = params.target.endpoint_mut() {
         let is_token = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
@@ -38,9 +43,16 @@ pub(crate) fn endpoint(params: &ServerParams) -> Option<&str> {
 }
 
 /// What is known of a server before it has said anything.
-pub(crate) fn facts(params: &ServerParams) -> Facts {
+pub(crate) fn facts(params: &ServerParams, options: &CheckOptions) -> Facts {
     let endpoint = endpoint(params).map(ToOwned::to_owned);
-    Facts { endpoint, secrets: secrets(params), is_local: is_local(params), ..Facts::default() }
+    let (secrets, canary, is_local) = (secrets(params), canary(params), is_local(params));
+    Facts { endpoint, secrets, canary, counts_harm: options.counts_harm, is_local, ..Facts::default() }
+}
+
+/// The variable that the prober gives to a process, with its value.
+fn canary(params: &ServerParams) -> Option<(&'static str, String)> {
+    let Target::Stdio(spec) = &params.target else { return None };
+    spec.env.get(CANARY).map(|value| (CANARY, value.clone()))
 }
 
 /// The values of variables for the server that are named like secrets.

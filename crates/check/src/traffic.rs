@@ -53,7 +53,8 @@ pub fn check_trace(file: &TraceFile, options: &CheckOptions) -> Vec<RecordedServ
     }
     let check = |((name, transport), recorded): ((&str, Transport), Vec<Recorded<'_>>)| {
         let traces: Vec<_> = recorded.iter().map(|it| it.trace).collect();
-        let judged = judge_recorded(recorded, transport, &Facts::default());
+        let facts = Facts { counts_harm: options.counts_harm, ..Facts::default() };
+        let judged = judge_recorded(recorded, transport, &facts);
         let mut checked = CheckedServer::new(name.to_owned(), transport);
         checked.error = judged.versions.is_empty().then(|| "no connection agrees on a version".to_owned());
         let is_wanted = |version| options.versions.is_empty() || options.versions.contains(&version);

@@ -86,10 +86,13 @@ codes! {
     OUTPUT = "W-OUTPUT": "output of a server that is not part of the protocol";
     TOOL = "W-TOOL": "a listed tool that cannot be used";
     PROFILE = "W-PROFILE": "what the program of the config does not accept of a server";
+    TOOL_SHADOWED = "A-TOOL-SHADOWED": "tools of two servers with one name";
+    TOOL_MENTION = "A-TOOL-MENTION": "a description that names a tool of another server";
 }
 
 /// The codes that only a connection shows.
-pub static OF_CONNECTIONS: [&Code; 5] = [&CONNECT, &TOOL_UNKNOWN, &OUTPUT, &TOOL, &PROFILE];
+pub static OF_CONNECTIONS: [&Code; 7] =
+    [&CONNECT, &TOOL_UNKNOWN, &OUTPUT, &TOOL, &PROFILE, &TOOL_SHADOWED, &TOOL_MENTION];
 
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {

@@ -75,6 +75,9 @@ pub struct Check {
     pub id: String,
     /// The level in each version in which the rule exists.
     pub levels: BTreeMap<Version, Level>,
+    /// The level if harm counts: it is no rule of the specification.
+    #[serde(default)]
+    pub with_safety: Option<Level>,
     /// The transports on which the rule exists.
     pub transports: Vec<Transport>,
     /// The rule, in one sentence.
@@ -178,6 +181,12 @@ impl Check {
         None
     }
 
+    /// The level at which it is judged; `None` if the rule is not in the version.
+    pub(crate) fn level(&self, evidence: &Evidence<'_>) -> Option<Level> {
+        let level = self.levels.get(&evidence.version).copied()?;
+        Some(self.with_safety.filter(|_| evidence.facts.counts_harm).unwrap_or(level))
+    }
+
     /// Why the rule was not tested if nothing that it is about was seen.
     fn nothing_seen(&self) -> &'static str {
         let lines = include_str!("../checks/untested.txt").lines().filter_map(|line| line.split_once(' '));
@@ -192,8 +201,7 @@ impl Check {
     /// Judges the check.
     pub fn judge(&self, evidence: &Evidence<'_>) -> CheckOutcome {
         if let Some(reason) = self.not_applicable(evidence) {
-            let judgement = Judgement::default();
-            return CheckOutcome { verdict: CheckVerdict::NotApplicable, reason: Some(reason), judgement, cause: None };
+            return CheckOutcome::without(CheckVerdict::NotApplicable, reason, self.level(evidence));
         }
         let mut judgement = Judgement::default();
         let has_missed = has_missed(|| {
@@ -201,7 +209,8 @@ impl Check {
                 judge(evidence, &mut judgement);
             }
         });
-        let level = self.levels.get(&evidence.version).copied().unwrap_or(Level::Info);
+        let counted = self.level(evidence);
+        let level = counted.unwrap_or(Level::Info);
         let worst = judgement.violations.iter().map(|found| found.level.unwrap_or(level).violated()).min();
         let (verdict, reason) = match worst {
             Some(verdict) => (verdict, None),
@@ -218,7 +227,7 @@ impl Check {
                 (CheckVerdict::NotTested, Some(reason))
             }
         };
-        CheckOutcome { verdict, reason, judgement, cause: None }
+        CheckOutcome { verdict, level: counted, reason, judgement, cause: None }
     }
 }
 

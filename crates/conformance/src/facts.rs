@@ -37,6 +37,10 @@ pub struct Facts {
     pub endpoint: Option<String>,
     /// Values that only the server may know, from its environment.
     pub secrets: Vec<String>,
+    /// A variable of the server's process with a value that nobody else knows.
+    pub canary: Option<(&'static str, String)>,
+    /// Whether harm counts as the violation of a rule.
+    pub counts_harm: bool,
     /// After what time a request without an answer is a finding. Less says nothing: the server may only be slow.
     pub patience: Duration,
     /// Whether the server is on this machine or in a private network.

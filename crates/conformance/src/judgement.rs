@@ -37,12 +37,21 @@ pub struct Judgement {
 pub struct CheckOutcome {
     /// The verdict.
     pub verdict: CheckVerdict,
+    /// The level at which it was judged; `None` if the rule is not in the version.
+    pub level: Option<Level>,
     /// Why it is not applicable or not tested, or whether another run has confirmed it.
     pub reason: Option<String>,
     /// What the judge found.
     pub judgement: Judgement,
     /// The check whose violation is the cause of all that the judge found.
     pub cause: Option<&'static str>,
+}
+
+impl CheckOutcome {
+    /// A verdict on a check that was not judged.
+    pub fn without(verdict: CheckVerdict, reason: String, level: Option<Level>) -> CheckOutcome {
+        CheckOutcome { verdict, level, reason: Some(reason), judgement: Judgement::default(), cause: None }
+    }
 }
 
 impl Judgement {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
 
-use crate::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Judgement, Role, judge_all};
+use crate::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Role, judge_all};
 
 /// The recorded traffic of one connection.
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +72,8 @@ pub fn judge_recorded<'t>(
         let is_active = |check: &Check| check.role() == Role::Server && !is_probed && !check.is_passive();
         let active = outcomes.iter_mut().filter(|(check, _)| is_active(check));
         for (_, outcome) in active.filter(|(_, outcome)| outcome.verdict != CheckVerdict::NotApplicable) {
-            let reason = Some("it needs what only a probe sends".to_owned());
-            *outcome =
-                CheckOutcome { verdict: CheckVerdict::NotTested, reason, judgement: Judgement::default(), cause: None };
+            let reason = "it needs what only a probe sends".to_owned();
+            *outcome = CheckOutcome::without(CheckVerdict::NotTested, reason, outcome.level);
         }
         judged.versions.push(JudgedVersion { version, traces, outcomes });
     }

@@ -4,8 +4,10 @@
 //! regular expression, a JSON Schema) are found after the syntax, and must still point at their line.
 //!
 //! What such files consist of is here as well, because the mock and the scenarios share it: [`json_schema`],
-//! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], [`uri_template`], and [`mirrored`] header parameters.
+//! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], [`uri_template`], and [`mirrored`] header parameters;
+//! and [`characters`] that hide something.
 
+pub mod characters;
 mod diagnostic;
 mod fields;
 pub mod json;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// Whether a character controls a terminal, changes the text direction, or is invalid in XML.
 pub fn is_harmful(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}'..='\u{ffff}')
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' | '\u{fffe}'..='\u{ffff}')
 }
 
 /// Escapes harmful characters and line breaks, so that the text is one line.
@@ -72,7 +72,10 @@ mod tests {
     #[test]
     fn a_text_from_outside_cannot_control_the_terminal() {
         assert_eq!(printable("naïve 世界"), "naïve 世界");
-        assert_eq!(printable("a\u{1b}[2Jb\nc\u{9b}m\u{202e}\u{ffff}"), "a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\\u{ffff}");
+        assert_eq!(
+            printable("a\u{1b}[2Jb\nc\u{9b}m\u{202e}\u{ffff}\u{e0041}"),
+            "a\\u{1b}[2Jb\\nc\\u{9b}m\\u{202e}\\u{ffff}\\u{e0041}"
+        );
     }
 
     #[test]

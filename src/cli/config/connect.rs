@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     checked_file::CheckedFile,
     resolved_server::{ResolvedServer, default_protocol, prepare},
+    tool_names::{self, Described, Offer},
 };
 use crate::cli::{
     Failure,
@@ -57,16 +58,35 @@ pub(super) fn connect_all(
     if plan.is_empty() {
         return Ok(false);
     }
-    let (outcomes, is_interrupted) = block_on_guarded(execute(plan))?;
-    for CandidateResult { file, server, contact, findings } in outcomes {
+    let (mut outcomes, is_interrupted) = block_on_guarded(execute(plan))?;
+    for outcome in &mut outcomes {
+        // The name may have been masked.
+        outcome.name.value.clone_from(&checked[outcome.file].file.servers[outcome.server].name);
+    }
+    let shared = shared_names(&outcomes);
+    for CandidateResult { file, server, contact, findings, name, .. } in outcomes {
         let file = &mut checked[file].file;
         let server = &mut file.servers[server];
         server.contact = contact;
-        // The name may have been masked.
-        let name = server.name.clone();
-        file.add(findings.into_iter().map(|finding| finding.about(&*name)));
+        file.add(findings.into_iter().map(|finding| finding.about(&*name.value)));
+    }
+    for (file, finding) in shared {
+        checked[file].file.add(std::iter::once(finding));
     }
     Ok(is_interrupted)
+}
+
+/// Findings about tools of several servers of one file, with the file.
+fn shared_names(outcomes: &[CandidateResult]) -> Vec<(usize, Finding)> {
+    let mut order: Vec<_> = outcomes.iter().collect();
+    order.sort_by_key(|it| (it.file, it.server));
+    let mut found = Vec::new();
+    for of_file in order.chunk_by(|one, other| one.file == other.file) {
+        let offers: Vec<_> = of_file.iter().map(|it| Offer { name: &it.name, tools: &it.tools }).collect();
+        let findings = (1..=offers.len()).flat_map(|end| tool_names::findings(&offers[..end]));
+        found.extend(findings.map(|finding| (of_file[0].file, finding)));
+    }
+    found
 }
 
 /// A server to connect to.
@@ -91,6 +111,9 @@ struct CandidateResult {
     server: usize,
     contact: Contact,
     findings: Vec<Finding>,
+    name: server::At<String>,
+    /// The tools that may be used.
+    tools: Vec<Described>,
 }
 
 fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
@@ -146,7 +169,10 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), F
 
 async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateResult {
     let Candidate { file, server, config, name, tools, others, policy, profile } = candidate;
-    let of = |contact, findings| CandidateResult { file, server, contact, findings };
+    let of = |contact, findings| {
+        let (name, tools) = (name.clone(), Vec::new());
+        CandidateResult { file, server, contact, findings, name, tools }
+    };
     let ResolvedServer { mut config, secrets, .. } = match config {
         Ok(prepared) => prepared,
         Err(findings) => return of(Contact::Failed, findings),
@@ -160,6 +186,7 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
         Ok(ListedTools { names, definitions, unusable }) => {
+            let mut described: Vec<_> = definitions.iter().filter_map(Described::of).collect();
             let mut findings = unknown_tools(&tools, &others, policy, &names);
             let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
             findings.extend(first_notices(&unusable).map(|text| finding(&text)));
@@ -175,7 +202,8 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
             let count = names.len();
             let tools: Vec<_> = names.into_iter().filter(|tool| tools.offers(policy, tool)).collect();
             let left_out = count - tools.len();
-            of(Contact::Reached { tools, left_out }, findings)
+            described.retain(|it| tools.contains(&it.name));
+            CandidateResult { tools: described, ..of(Contact::Reached { tools, left_out }, findings) }
         }
         Err(reason) => {
             let message = secrets.hidden(&format!("cannot connect to `{}`: {reason}", name.value));

@@ -6,6 +6,7 @@ mod convert;
 pub(crate) mod resolved_server;
 mod show;
 pub(crate) mod sources;
+mod tool_names;
 mod validate;
 mod walk;
 

@@ -9,6 +9,7 @@ use rehearse_protocol::{Trace, names::SKILLS_EXTENSION};
 use crate::{
     CheckOptions,
     connection::ProbeConnection,
+    effects,
     options::selects,
     prober::{Extent, Prober},
 };
@@ -90,6 +91,7 @@ const ALONE: &[OwnProbe] = &[
     OwnProbe { name: "sse", feeds: &["lsse"], send: |prober| Box::pin(sse_ws::sse(prober)) },
     OwnProbe { name: "ws", feeds: &["ws"], send: |prober| Box::pin(sse_ws::ws(prober)) },
     OwnProbe { name: "auth", feeds: &["auth"], send: |prober| Box::pin(auth::auth(prober)) },
+    OwnProbe { name: "idle", feeds: effects::FEEDS, send: |prober| Box::pin(effects::idle(prober)) },
     OwnProbe { name: "era", feeds: &["era", "discover.requests"], send: |prober| Box::pin(era::era(prober)) },
 ];
 
@@ -173,6 +175,7 @@ const IN_SESSION: &[SessionProbe] = &[
             "tasks",
             "taskx",
             "skills",
+            "safety.env",
             "cache",
             "schema.result",
         ],
@@ -226,6 +229,8 @@ const CALLED: &[&str] = &[
     "schema.result",
     "http.stream",
     "hdr.name",
+    "safety.env",
+    "safety.text",
 ];
 /// The areas whose checks look at certain methods or cases. Any message can violate another check that needs no probe.
 const CERTAIN: &[&str] = &[
@@ -241,6 +246,7 @@ const CERTAIN: &[&str] = &[
     "tasks",
     "taskx",
     "skills",
+    "safety",
     "lsse",
     "ws",
     "schema.result",

@@ -28,6 +28,7 @@ mod prompts;
 mod res;
 mod result;
 mod rpc;
+mod safety;
 mod schema;
 mod skills;
 mod stateless;
@@ -110,6 +111,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(apps),
     area!(era),
     area!(auth),
+    area!(safety),
     area!(client rpc),
     area!(client life),
     area!(client list),

@@ -16,8 +16,22 @@ const DIALECTS: [&str; 5] =
 /// The largest integer that every JSON reader keeps.
 const LARGEST: f64 = 9_007_199_254_740_991.0;
 /// Names of parameters that are secrets.
-const SECRETS: [&str; 8] =
-    ["password", "passwd", "secret", "apikey", "accesstoken", "authtoken", "bearertoken", "privatekey"];
+const SECRETS: [&str; 14] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "secretkey",
+    "secretaccesskey",
+    "apikey",
+    "apitoken",
+    "accesstoken",
+    "authtoken",
+    "bearertoken",
+    "oauthtoken",
+    "refreshtoken",
+    "privatekey",
+];
 
 pub(super) fn schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
     for (tool, name, call) in items(evidence, LIST) {
@@ -154,13 +168,19 @@ pub(super) fn safe_integers(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// Whether a parameter is named like a secret.
+pub(super) fn is_secret_name(property: &str) -> bool {
+    let letters: String = property.chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters = letters.to_ascii_lowercase();
+    letters == "token" || SECRETS.iter().any(|secret| letters.ends_with(secret))
+}
+
 pub(super) fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
     for (tool, name, call) in items(evidence, LIST) {
         for Subschema { property, .. } in headers_in(&tool["inputSchema"]) {
-            let letters: String = property.chars().filter(char::is_ascii_alphanumeric).collect();
-            let letters = letters.to_ascii_lowercase();
-            let is_secret = letters == "token" || SECRETS.iter().any(|secret| letters.ends_with(secret));
-            j.check_at(!is_secret, Some(name.to_owned()), call.places(), || format!("the parameter {property:?}"));
+            j.check_at(!is_secret_name(property), Some(name.to_owned()), call.places(), || {
+                format!("the parameter {property:?}")
+            });
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) fn render(result: &CheckResult, layout: &Layout) -> String {
         matrix(&mut out, &columns, width);
         untested(&mut out, &columns, layout);
         accepted(&mut out, &columns, layout);
+        information(&mut out, &columns, layout);
         findings(&mut out, &columns, width, CheckVerdict::Warn);
         findings(&mut out, &columns, width, CheckVerdict::Fail);
         let is_named = servers.len() > 1 || result.servers.len() > 1;
@@ -244,6 +245,25 @@ fn accepted(out: &mut String, columns: &[Column<'_>], layout: &Layout) {
     for (check, _) in of_baseline {
         let reason = check.reason.as_deref().unwrap_or_default();
         wrapped(out, &format!("{}  {}", check.id, printable(reason)), "  ", layout.width);
+    }
+    out.push('\n');
+}
+
+/// What is found and counts for nothing: harm, and with `--verbose` all else.
+fn information(out: &mut String, columns: &[Column<'_>], layout: &Layout) {
+    let mut checks = checks_with(columns, CheckVerdict::Info);
+    let is_shown = |check: &JudgedCheck| layout.is_verbose || check.area() == "safety";
+    checks.retain(|(check, _)| is_shown(check) && check.open_violations().next().is_some());
+    if checks.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{}", styled(format!("For information: {}", checks.len()), DIM));
+    for (check, these) in checks {
+        let texts = check.open_violations().take(NAMED).map(|it| printable(&it.text()).into_owned());
+        let text = texts.collect::<Vec<_>>().join("; ");
+        let more = check.violation_count.saturating_sub(NAMED);
+        let more = if more > 0 { format!("; … {more} more") } else { String::new() };
+        wrapped(out, &format!("{}{}: {text}{more}", check.id, where_found(&these, columns)), "  ", layout.width);
     }
     out.push('\n');
 }

@@ -10,7 +10,7 @@ use crate::palette::{BAD, DIM, DOUBTFUL, GOOD, styled};
 /// The width of a column.
 const WIDTH: usize = 13;
 /// What the areas are about.
-const AREAS: [(&str, &str); 33] = [
+const AREAS: [(&str, &str); 34] = [
     ("ask", "requests to the client"),
     ("auth", "authorization"),
     ("cache", "caching"),
@@ -36,6 +36,7 @@ const AREAS: [(&str, &str); 33] = [
     ("result", "results"),
     ("robust", "odd servers"),
     ("rpc", "JSON-RPC"),
+    ("safety", "harm"),
     ("schema", "schema"),
     ("skills", "skills"),
     ("sse", "event streams"),

@@ -22,13 +22,13 @@ use crate::{
 };
 
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
-/// without sessions, one whose skills have no folders, and one with tasks that cannot be listed.
+/// without sessions whose tool changes nothing, one whose skills have no folders, and one with tasks that cannot be listed.
 const SMALL: [&str; 7] = [
     "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, steps: [{ roots: { as: r, optional: true } }, { reply: x }] }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
     "http: { answers: sse, priming: true }\ntools: [{ name: a, description: A, steps: [{ wait: 20ms }, { reply: x }] }]\n",
     "protocol: 2026-07-28\ntools: [{ name: a, description: A, inputSchema: { type: object, properties: { text: { type: string, x-mcp-header: Text }, count: { type: integer, x-mcp-header: Count }, flag: { type: boolean, x-mcp-header: Flag }, more: { type: string, x-mcp-header: More } }, required: [text, count, flag] }, reply: x }]\nprompts: [{ name: grüße, description: B, messages: [{ role: user, content: x }] }]\n",
-    "protocol: 2025-11-25\nhttp: { sessions: false }\ntools: [{ name: a, description: A, reply: x }]\n",
+    "protocol: 2025-11-25\nhttp: { sessions: false }\ntools: [{ name: a, description: A, annotations: { readOnlyHint: true }, reply: x }]\nresources: [{ uri: 'file:///srv/page.txt', name: page, reply: page 1 }]\n",
     "protocol: 2026-07-28\ncapabilities: { extensions: { io.modelcontextprotocol/skills: { directoryRead: null } } }\nskills: [{ name: a, description: A. }]\n",
     "protocol: 2025-11-25\ncapabilities: { tasks: {} }\nresources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
 ];
@@ -237,7 +237,8 @@ async fn served(number: usize, script: &str, transport: Transport, only: &[Strin
 
 pub(crate) fn facts(base: &Base) -> Facts {
     let secrets = vec!["s3cret-of-the-environment".to_owned()];
-    Facts { is_local: true, secrets, endpoint: base.endpoint.clone(), ..Facts::default() }
+    let canary = Some(("REHEARSE_CANARY", "canary-of-the-environment".to_owned()));
+    Facts { is_local: true, secrets, canary, endpoint: base.endpoint.clone(), ..Facts::default() }
 }
 
 pub(crate) fn evidence<'t>(traces: &[&'t Trace], base: &Base) -> Evidence<'t> {
