@@ -61,6 +61,27 @@ fn a_check_says_whether_a_server_works_in_a_host() {
         let text = run.read(report);
         assert!(text.contains("Our host leaves the tool out."), "{report}: {text}");
     }
+    let config = format!(
+        "{{ \"mcpServers\": {{ \"geo\": {{ \"command\": {:?}, \"args\": [\"mock\", \"mock.yaml\"] }} }} }}",
+        Rehearse::BINARY
+    );
+    let args = [
+        "check",
+        "geo",
+        "--mcp-config",
+        ".mcp.json",
+        "--only",
+        "tools.list",
+        "--profile",
+        "house.yaml",
+        "--format",
+        "sarif",
+    ];
+    let sarif = story().file(".mcp.json", &config).args(args).run().code(0).stdout_text().to_owned();
+    let sarif: Json = serde_json::from_str(&sarif).expect("JSON");
+    let found = &sarif["runs"][1]["results"][0];
+    assert_eq!(found["ruleId"], "house/tool-name.length", "{sarif}");
+    assert_eq!(found["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], ".mcp.json");
     let json = check(&["--profile", "house.yaml", "--format", "json"]).run().code(0).stdout_text().to_owned();
     let json: Json = serde_json::from_str(&json).expect("JSON");
     let fit = &json["servers"][0]["profiles"][0];

@@ -85,7 +85,7 @@ fn failure(out: &mut String, failure: &Failure) {
         let _ = writeln!(out, "{}\n", escaped(&message));
     }
     if let Some(rule) = &failure.rule {
-        let _ = writeln!(out, "> {} [Specification]({})\n", escaped(&rule.text), link(&rule.link));
+        let _ = writeln!(out, "> {} [{}]({})\n", escaped(&rule.text), rule.link_name(), link(&rule.link));
     }
     let places: Vec<_> = failure.places.iter().take(PLACES).map(|place| escaped(place)).collect();
     let more = failure.places.len().saturating_sub(PLACES);

@@ -46,7 +46,7 @@ fn rule(AlertRule { id, outcome, rule, area }: &AlertRule) -> Json {
         "helpUri": link,
         "help": {
             "text": link.map_or_else(|| help.clone(), |link| format!("{help} {link}")),
-            "markdown": link.map_or_else(|| help.clone(), |link| format!("{help}\n\n[Specification]({link})")),
+            "markdown": link.map_or_else(|| help.clone(), |link| format!("{help}\n\n[{}]({link})", rule.link_name())),
         },
         "defaultConfiguration": { "level": level },
         // GitHub has another word for a note.

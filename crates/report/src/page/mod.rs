@@ -213,7 +213,7 @@ fn details(id: &str, failure: &Failure) -> Markup {
             @if !rest.is_empty() { pre { (printable_lines(rest)) } }
         }
         @if let Some(rule) = &failure.rule {
-            p { @if let Some(help) = &rule.help { (prose(help)) " " } (link(&rule.link, "Specification")) }
+            p { @if let Some(help) = &rule.help { (prose(help)) " " } (link(&rule.link, rule.link_name())) }
         }
         @if !failure.places.is_empty() { div class="places" { (places(failure)) } }
         @if let Some(source) = &failure.source { (self::source(source)) }

@@ -316,6 +316,13 @@ impl Summary {
     }
 }
 
+impl Rule {
+    /// What its link leads to.
+    pub(crate) fn link_name(&self) -> &'static str {
+        if self.link.contains("://modelcontextprotocol.io/") { "Specification" } else { "Source" }
+    }
+}
+
 impl Row {
     /// The worst outcome of the cells.
     pub(crate) fn worst(&self) -> Outcome {

@@ -1,11 +1,17 @@
 //! The section of profiles.
 
-use super::{Case, Failure, Outcome, Rule, Section, Suite, Table, counted};
+use std::collections::BTreeMap;
+
+use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, Table, counted};
 use crate::{
     Verdict,
-    check::CheckResult,
+    check::{CheckResult, CheckedServer, ConfigPlace},
+    groups::grouped,
     profile::{Fit, ProfileFinding, ProfileFit, RuleLevel},
 };
+
+/// How many messages of a rule are shown.
+const NAMED: usize = 8;
 
 /// `None` if no profile was asked for.
 pub(super) fn section(result: &CheckResult) -> Option<Section> {
@@ -32,7 +38,7 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
             remarks: Vec::new(),
         });
         for profile in &server.profiles {
-            section.failures.extend(profile.findings.iter().map(|finding| failure(profile, finding)));
+            section.failures.extend(failures(profile));
             section.suites.push(Suite {
                 name: format!("{name} over {}: {}", server.transport, profile.title),
                 cases: std::iter::once(case(profile))
@@ -42,6 +48,7 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
         }
     }
     section.failures.sort_by_key(|failure| failure.outcome);
+    section.scan = Some(scan(&servers));
     Some(section)
 }
 
@@ -67,14 +74,69 @@ fn of_finding(profile: &ProfileFit, finding: &ProfileFinding) -> Outcome {
     }
 }
 
-fn failure(profile: &ProfileFit, finding: &ProfileFinding) -> Failure {
-    let subject = finding.subject.as_ref().map(|it| format!(", {it}")).unwrap_or_default();
-    let help = format!("Seen {}.", finding.seen);
-    Failure {
-        level: Some(finding.level.as_str().to_owned()),
-        messages: vec![finding.message.clone()],
-        rule: Some(Rule { text: finding.effect.clone(), help: Some(help), link: finding.source.clone() }),
-        ..Failure::new(of_finding(profile, finding), format!("{}: {}{subject}", profile.title, finding.rule))
+/// A failure for each rule, with all that break it.
+fn failures(profile: &ProfileFit) -> Vec<Failure> {
+    let findings = profile.findings.iter().map(|finding| (finding, finding));
+    let of_rule = |(first, all): (&ProfileFinding, Vec<&ProfileFinding>)| {
+        let mut messages: Vec<_> = all.iter().map(|finding| finding.message.clone()).collect();
+        messages.dedup();
+        if let more @ 1.. = messages.len().saturating_sub(NAMED) {
+            messages.truncate(NAMED);
+            messages.push(format!("And {more} more."));
+        }
+        Failure {
+            level: Some(first.level.as_str().to_owned()),
+            messages,
+            places: all.iter().filter_map(|finding| finding.subject.clone()).collect(),
+            rule: Some(rule(first)),
+            ..Failure::new(of_finding(profile, first), format!("{}: {}", profile.title, first.rule))
+        }
+    };
+    grouped(findings, |one, other| one.rule == other.rule).into_iter().map(of_rule).collect()
+}
+
+fn rule(finding: &ProfileFinding) -> Rule {
+    let help = Some(format!("Seen {}.", finding.seen));
+    Rule { text: finding.effect.clone(), help, link: finding.source.clone() }
+}
+
+/// The findings at the entries of the servers in their configs.
+fn scan(servers: &[&CheckedServer]) -> Scan {
+    let mut rules: BTreeMap<String, AlertRule> = BTreeMap::new();
+    let mut alerts = Vec::new();
+    for (server, place) in servers.iter().filter_map(|server| Some((server, server.place.as_ref()?))) {
+        for profile in &server.profiles {
+            for finding in profile.findings.iter().filter(|finding| finding.level > RuleLevel::Advice) {
+                let id = format!("{}/{}", profile.profile, finding.rule);
+                let outcome = of_finding(profile, finding);
+                rules.entry(id.clone()).or_insert_with(|| AlertRule {
+                    id: id.clone(),
+                    outcome,
+                    rule: rule(finding),
+                    area: "profile".to_owned(),
+                });
+                alerts.push(alert(id, outcome, place, finding));
+            }
+        }
+    }
+    Scan {
+        category: Some("rehearse/profile/".to_owned()),
+        is_complete: true,
+        rules: rules.into_values().collect(),
+        alerts,
+    }
+}
+
+fn alert(id: String, outcome: Outcome, place: &ConfigPlace, finding: &ProfileFinding) -> Alert {
+    let subject = finding.subject.as_ref().unwrap_or(&place.server);
+    Alert {
+        fingerprint: Some(format!("{id}/{}/{subject}", place.server)),
+        rule: id,
+        outcome,
+        message: finding.sentence(),
+        place: Place { file: place.file.clone(), line: place.line, column: Some(place.column), end: None },
+        subject: Some([subject.clone(), format!("{}/{subject}", place.server)]),
+        accepted: None,
     }
 }
 
