@@ -158,7 +158,7 @@ impl Profile {
 
     fn time(&self, is_meant: impl Fn(&Work) -> bool) -> Option<Duration> {
         let times = self.rules.iter().filter_map(|rule| match &rule.condition {
-            Condition::Time { of, max } if is_meant(of) => Some(*max),
+            Condition::Time { of, max } if is_meant(of) && rule.level > RuleLevel::Advice => Some(*max),
             _ => None,
         });
         times.min()

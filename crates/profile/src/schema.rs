@@ -61,7 +61,8 @@ pub(crate) enum SchemaLimit {
     /// The only types of values in an enum.
     EnumTypes(Vec<String>),
     RootType(String),
-    PropertyName(TextLimit),
+    /// What the names of properties in these schemas must be.
+    PropertyName(TextLimit, Depth),
     /// No `true` or `false` as a schema.
     BooleanSchemas,
     References(References),
@@ -111,7 +112,7 @@ impl SchemaLimit {
             "maxEnumValues" => SchemaLimit::MaxEnumValues(value.integer()?),
             "enumTypes" => SchemaLimit::EnumTypes(texts()?),
             "rootType" => SchemaLimit::RootType(value.str()?.to_owned()),
-            "propertyName" => SchemaLimit::PropertyName(TextLimit::read(value, &[])?),
+            "propertyName" => SchemaLimit::PropertyName(TextLimit::read(value, &[])?, depth),
             "references" => SchemaLimit::References(choice(
                 value,
                 &[("external", References::External), ("recursive", References::Recursive), ("any", References::Any)],
@@ -219,7 +220,7 @@ impl SchemaLimit {
                 let types = values.map(type_of).filter(|it| !known.iter().any(|known| known == it));
                 found.extend(types.map(ToOwned::to_owned));
             }
-            SchemaLimit::PropertyName(limit) => {
+            SchemaLimit::PropertyName(limit, depth) if is_at(*depth) => {
                 let names =
                     json.get("properties").and_then(Json::as_object).into_iter().flat_map(serde_json::Map::keys);
                 found.extend(names.filter_map(|name| Some(format!("`{name}` {}", limit.violation(Some(name))?))));
@@ -249,7 +250,7 @@ impl SchemaLimit {
             SchemaLimit::AllRequired => format!("does not require {all}"),
             SchemaLimit::NoProperties => format!("has an object without properties: {all}"),
             SchemaLimit::EnumTypes(_) => format!("has an enum with values of type {all}"),
-            SchemaLimit::PropertyName(_) => format!("has a property whose name is not accepted: {all}"),
+            SchemaLimit::PropertyName(..) => format!("has a property whose name is not accepted: {all}"),
             SchemaLimit::References(_) => format!("refers to {all}"),
             _ => all,
         }

@@ -99,7 +99,7 @@ fn schemas(limit: &SchemaLimit) -> [Json; 2] {
         SchemaLimit::EnumTypes(known) if known.iter().any(|it| it == "null") => below(json!({ "enum": [[1]] })),
         SchemaLimit::EnumTypes(_) => below(json!({ "enum": [null] })),
         SchemaLimit::RootType(_) => json!({}),
-        SchemaLimit::PropertyName(limit) => {
+        SchemaLimit::PropertyName(limit, _) => {
             let [bad, good] = texts(limit).map(|name| name.expect("a name"));
             return [bad, good].map(|name| json!({ "properties": { name: {} } }));
         }
