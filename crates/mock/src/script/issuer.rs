@@ -17,6 +17,7 @@ const KEYS: &[&str] = &[
     "response",
     "token",
     "dpop",
+    "jwt",
     "fail",
 ];
 /// What stands in texts for the origin of the mock.
@@ -47,6 +48,8 @@ pub struct Issuer {
     pub(crate) token: Map<String, Json>,
     /// Whether tokens are bound to a key.
     pub(crate) dpop: Dpop,
+    /// Whether access tokens are JSON Web Tokens, for the resource that was asked for.
+    pub(crate) jwt: bool,
     /// The error of each registration.
     pub(crate) fail_register: Option<String>,
     /// The error of each token request.
@@ -94,6 +97,7 @@ impl Issuer {
             response: patch("response")?,
             token: patch("token")?,
             dpop: fields.read("dpop", Dpop::read)?.unwrap_or_default(),
+            jwt: fields.read("jwt", Node::bool)?.unwrap_or_default(),
             fail_register: error("register")?,
             fail_token: error("token")?,
         })
@@ -107,6 +111,7 @@ impl Issuer {
             "authorization_endpoint": format!("{issuer}/authorize"),
             "token_endpoint": format!("{issuer}/token"),
             "registration_endpoint": format!("{issuer}/register"),
+            "revocation_endpoint": format!("{issuer}/revoke"),
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
             "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
@@ -146,7 +151,7 @@ impl Issuer {
     pub(crate) fn endpoint<'p>(&self, path: &'p str) -> Option<(usize, &'p str)> {
         let (issuer, name) = path.rsplit_once('/')?;
         let index = self.paths.iter().position(|it| it == issuer)?;
-        matches!(name, "authorize" | "token" | "register").then_some((index, name))
+        matches!(name, "authorize" | "token" | "register" | "revoke").then_some((index, name))
     }
 }
 

@@ -143,6 +143,9 @@ impl ServerState {
         let scopes = self.engine.auth(|auth| auth.scopes().to_vec()).unwrap_or_default();
         let issued = match endpoint {
             "register" => place.register(&self.issued, &body).map(|client| (StatusCode::CREATED, client)),
+            "revoke" => {
+                place.revoke(&self.issued, &parts.headers, &Params::parse(&body)).map(|()| (StatusCode::OK, json!({})))
+            }
             _ => {
                 let proof = ProofContext { method: &parts.method, url: &url, token: None, nonce };
                 let issued = place.token(&self.issued, &parts.headers, &Params::parse(&body), &scopes, &proof);
@@ -153,6 +156,11 @@ impl ServerState {
             Ok((status, issued)) => answer(status, &issued),
             Err((status, error)) => {
                 let mut response = answer(status, &json!({ "error": error }));
+                // Only a client that has shown itself with this header needs the challenge (RFC 6749, section 5.2).
+                if status == StatusCode::UNAUTHORIZED && parts.headers.contains_key(header::AUTHORIZATION) {
+                    let challenge = HeaderValue::from_static("Basic realm=\"the mock\"");
+                    response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+                }
                 if error == NONCE_WANTED {
                     response.headers_mut().insert(NONCE_HEADER, HeaderValue::from_static(ISSUER_NONCE));
                 }

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use base64::{
@@ -14,7 +14,11 @@ use base64::{
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use parking_lot::Mutex;
-use ring::digest::{SHA256, digest};
+use ring::{
+    digest::{SHA256, digest},
+    hmac,
+    rand::SystemRandom,
+};
 use serde_json::{Value as Json, json};
 use url::{Url, form_urlencoded};
 
@@ -24,10 +28,15 @@ use crate::script::{Dpop, INVALID_PROOF, INVALID_TOKEN, Issuer, Token, patched};
 /// How many ids of proofs are remembered.
 const PROOFS: usize = 10_000;
 
+/// The lengths of a code verifier (RFC 7636, section 4.1).
+const VERIFIER: std::ops::RangeInclusive<usize> = 43..=128;
+
 /// What the mock has issued so far.
 #[derive(Debug, Default)]
 pub(super) struct Issued {
     state: Mutex<State>,
+    /// Signs tokens. Strangers must not guess it.
+    key: OnceLock<Option<hmac::Key>>,
     /// The ids of the proofs that were used.
     proofs: Mutex<HashSet<String>>,
 }
@@ -59,6 +68,8 @@ struct Grant {
     scopes: Vec<String>,
     /// The thumbprint of the key that the tokens are bound to.
     key: Option<String>,
+    /// What the tokens are for.
+    resource: Option<String>,
 }
 
 #[derive(Debug)]
@@ -132,6 +143,16 @@ impl Issued {
         }
     }
 
+    /// A JSON Web Token with these claims (RFC 9068, section 2); `None` if the system has no randomness.
+    fn sign(&self, claims: &Json) -> Option<String> {
+        let key =
+            self.key.get_or_init(|| hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()).ok()).as_ref()?;
+        let part = |value: &Json| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&json!({ "typ": "at+jwt", "alg": "HS256" })), part(claims));
+        let signature = BASE64_URL_SAFE_NO_PAD.encode(hmac::sign(key, signed.as_bytes()));
+        Some(format!("{signed}.{signature}"))
+    }
+
     /// The key of a proof that was not used before.
     fn prove(&self, headers: &HeaderMap, proof: &ProofContext<'_>) -> Result<String, &'static str> {
         let proven = proof.verify(headers)?;
@@ -192,7 +213,8 @@ impl NumberedIssuer<'_> {
             let code = format!("code-{}", state.count);
             response["code"] = json!(code);
             let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
-            let grant = Grant { issuer: self.number, client: id.to_owned(), scopes, key: None };
+            let resource = params.0.get("resource").cloned();
+            let grant = Grant { issuer: self.number, client: id.to_owned(), scopes, key: None, resource };
             let redirect_uri = params.get("redirect_uri").to_owned();
             let challenge = params.get("code_challenge").to_owned();
             state.codes.insert(code, Code { grant, redirect_uri, challenge });
@@ -240,6 +262,39 @@ impl NumberedIssuer<'_> {
         Ok(client)
     }
 
+    /// The id of the client, and its secret if it has one.
+    ///
+    /// # Errors
+    /// The client is not known, or does not show its secret.
+    fn authenticate(
+        &self,
+        state: &State,
+        headers: &HeaderMap,
+        params: &Params,
+    ) -> Result<(String, Option<String>), Refused> {
+        let unknown = || (StatusCode::UNAUTHORIZED, "invalid_client".to_owned());
+        let (id, shown) = credentials(headers, params).ok_or_else(unknown)?;
+        match self.client(state, &id).ok_or_else(unknown)? {
+            Some(secret) if shown.as_ref() != Some(&secret) => Err(unknown()),
+            secret => Ok((id, secret)),
+        }
+    }
+
+    /// Revokes a token of the client; one that is not known is no error (RFC 7009, section 2.2).
+    ///
+    /// # Errors
+    /// The client is not known, or does not show its secret.
+    pub(super) fn revoke(&self, issued: &Issued, headers: &HeaderMap, params: &Params) -> Result<(), Refused> {
+        let state = &mut *issued.state.lock();
+        let (id, _) = self.authenticate(state, headers, params)?;
+        let token = params.get("token");
+        if state.refresh_tokens.get(token).is_some_and(|grant| grant.client == id) {
+            state.refresh_tokens.remove(token);
+        }
+        state.tokens.remove(token);
+        Ok(())
+    }
+
     /// The response of the token endpoint (RFC 6749, section 5.1).
     pub(super) fn token(
         &self,
@@ -250,12 +305,7 @@ impl NumberedIssuer<'_> {
         proof: &ProofContext<'_>,
     ) -> Result<Json, Refused> {
         let state = &mut *issued.state.lock();
-        let unknown = || (StatusCode::UNAUTHORIZED, "invalid_client".to_owned());
-        let (id, shown) = credentials(headers, params).ok_or_else(unknown)?;
-        let secret = self.client(state, &id).ok_or_else(unknown)?;
-        if secret.is_some() && secret != shown {
-            return Err(unknown());
-        }
+        let (id, secret) = self.authenticate(state, headers, params)?;
         if let Some(error) = &self.issuer.fail_token {
             return Err(bad(error));
         }
@@ -269,6 +319,7 @@ impl NumberedIssuer<'_> {
                 let code = state.codes.remove(params.get("code")).ok_or_else(invalid)?;
                 let verifier = digest(&SHA256, params.get("code_verifier").as_bytes());
                 let is_right = BASE64_URL_SAFE_NO_PAD.encode(verifier) == code.challenge
+                    && VERIFIER.contains(&params.get("code_verifier").len())
                     && params.get("redirect_uri") == code.redirect_uri
                     && code.grant.client == id
                     && code.grant.issuer == self.number;
@@ -282,23 +333,31 @@ impl NumberedIssuer<'_> {
             }
             "client_credentials" if secret.is_some() => {
                 let scopes = params.get("scope").split_ascii_whitespace().map(str::to_owned).collect();
-                Grant { issuer: self.number, client: id, scopes, key: None }
+                Grant { issuer: self.number, client: id.clone(), scopes, key: None, resource: None }
             }
             _ => return Err(bad("unsupported_grant_type")),
         };
         grant.key = key;
+        grant.resource = params.0.get("resource").cloned().or(grant.resource);
         state.count += 1;
         // All the characters that a token may have.
         let name = |kind: &str| {
             let port = self.origin.rsplit(':').next().unwrap_or_default();
             format!("{kind}.{}-{}_~+/==", port.trim_start_matches('/'), state.count)
         };
-        let (text, refresh) = (name("rehearse"), name("refresh"));
+        let (mut text, refresh) = (name("rehearse"), name("refresh"));
         let scopes = match &self.issuer.grant {
             Some(scopes) => scopes,
             None if grant.scopes.is_empty() => default_scopes,
             None => &grant.scopes,
         };
+        if self.issuer.jwt {
+            let issuer = &self.metadata()["issuer"];
+            let claims = json!({
+                "iss": issuer, "sub": "user", "aud": grant.resource, "client_id": id, "jti": text, "scope": scopes.join(" "),
+            });
+            text = issued.sign(&claims).ok_or_else(|| bad("server_error"))?;
+        }
         let kind = if grant.key.is_some() { "DPoP" } else { "Bearer" };
         let mut response = json!({ "access_token": text, "token_type": kind, "expires_in": 3600 });
         if !scopes.is_empty() {

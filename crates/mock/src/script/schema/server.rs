@@ -219,6 +219,8 @@ fn issuer() -> Keys {
             "Whether tokens are bound to a key of the client, so that each request needs a proof (RFC 9449); with \
              `nonce` each proof needs a nonce, too.",
             ["nonce"];
+        "jwt": json!({ "type": "boolean", "default": false }),
+            "Whether access tokens are JSON Web Tokens, with the `resource` of the request as their audience.", [true];
         "fail": fail, "What is refused.", [{ "register": "invalid_redirect_uri" }];
     }
 }
