@@ -29,7 +29,7 @@ class Suite:
         code, out, err = self.run("list", f"--{leg}", *selection)
         if code != 0:
             raise Failure(f"the suite's list ended with {code}\n{err}")
-        section = re.search(rf"^{leg.title()} scenarios.*\n((?:  - .*\n)*)", out, re.M)
+        section = re.search(rf"^{leg.title()}(?: server)? scenarios.*\n((?:  - .*\n)*)", out, re.M)
         return re.findall(r"^  - (\S+)", section[1], re.M), re.findall(rf"^    - (\S+) \[{leg}\]", out, re.M)
 
 
@@ -39,7 +39,7 @@ class Group:
 
     title: str
     suite: Suite
-    leg: str  # the suite's word for who is tested: server or client
+    leg: str  # the suite's word for who is tested: server, client or authorization
     counts: tuple  # of the scenarios that decide and of those that are only reported, so that none goes missing
     selection: list  # the options for all of them
     single: list  # the options for one, without --scenario
@@ -81,7 +81,7 @@ class Group:
 
     def reports(self):
         """The checks of each scenario, from the folders that the suite names after it and the time."""
-        prefix = "server-" if self.leg == "server" else ""
+        prefix = {"server": "server-", "authorization": "authorization-server-"}.get(self.leg, "")
         name = re.compile(prefix + r"(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
         found = {}
         for path in self.results.rglob("checks.json"):
