@@ -1,6 +1,7 @@
 //! `rehearse check`: a server against the specification.
 
 mod again;
+mod auth_server;
 mod baseline;
 mod browser;
 mod checks;
@@ -23,7 +24,9 @@ use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use self::{again::Again, profiles::SelectedProfile, progress::Progress, report_args::ReportArgs};
+use self::{
+    again::Again, auth_server::AuthServerArgs, profiles::SelectedProfile, progress::Progress, report_args::ReportArgs,
+};
 use super::{
     Exit, Failure,
     mcp::{
@@ -57,6 +60,7 @@ Examples:
   rehearse check -- node server.js                   a server on stdio
   rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
+  rehearse check --http URL --auth-server --login    the authorization server that the server names
 
 Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.
 
@@ -130,6 +134,8 @@ pub(super) struct CheckArgs {
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
     grace: Duration,
     #[command(flatten)]
+    issuer: AuthServerArgs,
+    #[command(flatten)]
     report: ReportArgs,
     #[command(subcommand)]
     role: Option<CheckedRole>,
@@ -173,6 +179,9 @@ fn tool_args(text: &str) -> Result<(String, Value), String> {
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(CheckedRole::Client(args)) = &args.role {
         return client::run(args);
+    }
+    if let Some(named) = &args.issuer.auth_server {
+        return auth_server::run(args, named.as_deref());
     }
     let report = &args.report;
     if let Some(exit) = report.list(Role::Server)? {

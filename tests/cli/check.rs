@@ -318,3 +318,25 @@ fn harm_is_found_and_counts_with_an_option() {
 fn what_only_looks_like_harm_is_not_found() {
     assert_eq!(found(INNOCENT, &["--safety", "--allow-tool", "*"]), [""; 0]);
 }
+
+#[test]
+fn an_authorization_server_is_checked_in_place_of_the_server_that_names_it() {
+    let script = "auth: { issuer: { jwt: true, metadata: { client_id_metadata_document_supported: true } } }";
+    let command = ["mock", "mock.yaml", "--listen", "127.0.0.1:0"];
+    let mut mock = Rehearse::new().file("mock.yaml", script).args(command).start();
+    let origin = format!("http://{}", mock.address("http://", "/mcp"));
+    let check = |arguments: &[&str]| Rehearse::new().args(["check"]).args(arguments.iter().copied()).run();
+    let url = format!("{origin}/mcp");
+    check(&["--http", &url, "--auth-server", "--require", "issuer"]).stdout_has("authorization server  ✓").code(0);
+    // An issuer is named to the letter.
+    let other = format!("{origin}/");
+    let again = format!("again: rehearse check --auth-server {other} --only issuer.metadata.identical");
+    check(&["--auth-server", &other, "--only", "issuer.metadata"]).stdout_has(&again).code(1);
+    check(&["--only", "issuer.metadata", "--http", &url])
+        .stderr_has("belongs to `rehearse check --auth-server`")
+        .code(2);
+    mock.signal("INT");
+    mock.end().code(0);
+    check(&["--auth-server", &origin]).stdout_has("cannot reach the authorization server").code(3);
+    check(&["--auth-server", "--stdio", "node server.js"]).stderr_has("a server on stdio has none").code(2);
+}

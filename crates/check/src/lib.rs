@@ -1,8 +1,8 @@
 //! Probes an MCP server, or lets a client meet mocks, and judges what they do by the specification.
 //!
 //! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
-//! connections with the server in one version, and say which checks hold. [`check`] probes a server, [`client`] checks
-//! clients.
+//! connections with the server in one version, and say which checks hold. [`check`] probes a server, [`check_issuer`] an
+//! authorization server, [`client`] checks clients.
 
 #![warn(missing_docs)]
 
@@ -10,6 +10,7 @@ pub mod client;
 mod connection;
 mod detection;
 mod effects;
+mod issuer;
 mod lists;
 mod options;
 mod prober;
@@ -21,6 +22,7 @@ mod server;
 mod survey;
 mod traffic;
 
+pub use issuer::{IssuerOptions, IssuerRun, Login, check_issuer};
 pub use options::{CheckEvent, CheckOptions, RecordSink, Sink, Tokens, selects};
 pub use probes::probes_of;
 pub use report::target_text;

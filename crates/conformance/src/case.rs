@@ -64,8 +64,8 @@ pub struct Case {
     pub is_answered: bool,
 }
 
-/// The case of requests for the metadata of an authorization server, with the number of the server and of the place below it:
-/// `issuer/0/1`. What answers is not the server that is checked.
+/// The case of requests to an authorization server. Those for the metadata of one that a server names have its number and
+/// that of the place below it, as `issuer/0/1`: what answers is not the server that is checked.
 pub const ISSUER: &str = "issuer";
 
 /// A list of more bytes is read once.

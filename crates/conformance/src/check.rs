@@ -65,6 +65,8 @@ pub enum Role {
     #[default]
     Server,
     Client,
+    /// An authorization server.
+    Issuer,
 }
 
 /// One rule of the specification.
@@ -129,7 +131,11 @@ impl Check {
 
     /// Whom the rule binds.
     pub fn role(&self) -> Role {
-        if self.id.starts_with("client-") { Role::Client } else { Role::Server }
+        match self.area() {
+            "issuer" => Role::Issuer,
+            area if area.starts_with("client-") => Role::Client,
+            _ => Role::Server,
+        }
     }
 
     /// Whether the rule holds for any traffic, not only for what a probe sends.
@@ -243,12 +249,12 @@ static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
     lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
 });
 
-/// Every check, in the order of the areas: those about servers, then those about clients.
+/// Every check, in the order of the areas: those about servers, about authorization servers, and about clients.
 pub fn checks() -> &'static [Check] {
     &CHECKS
 }
 
-/// The checks about servers, or those about clients, in order.
+/// The checks about a role, in order.
 pub fn checks_of(role: Role) -> impl Iterator<Item = &'static Check> {
     checks().iter().filter(move |check| check.role() == role)
 }

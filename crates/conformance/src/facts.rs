@@ -33,7 +33,9 @@ pub struct Facts {
     pub capabilities: Value,
     /// Why there is no test material: a sentence each, by what is missing: `tool`, `resource`.
     pub missing: Vec<(String, String)>,
-    /// The URL of the endpoint.
+    /// The resource that tokens are requested for.
+    pub resource: Option<String>,
+    /// The URL of the endpoint, or the identifier of an authorization server.
     pub endpoint: Option<String>,
     /// Values that only the server may know, from its environment.
     pub secrets: Vec<String>,

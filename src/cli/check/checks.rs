@@ -59,7 +59,12 @@ fn entry(check: &Check) -> Json {
 /// The failure about an id or a pattern that selects no check.
 pub(super) fn unknown(id: &str, role: Role) -> Failure {
     if checks().iter().any(|check| check.role() != role && selects(id, &check.id)) {
-        let command = if role == Role::Server { "rehearse check client" } else { "rehearse check" };
+        let owner = checks().iter().find(|check| selects(id, &check.id)).map(Check::role).unwrap_or_default();
+        let command = match owner {
+            Role::Server => "rehearse check",
+            Role::Client => "rehearse check client",
+            Role::Issuer => "rehearse check --auth-server",
+        };
         return Failure::Usage(format!("the check {id:?} belongs to `{command}`"));
     }
     let ids: Vec<_> = checks_of(role).map(|check| check.id.as_str()).collect();

@@ -112,6 +112,14 @@ impl Authorizer {
         Ok(TokenStatus::from_record(&self.0.load()?, &self.0.flow))
     }
 
+    /// The identifier of the resource, and its authorization servers, as the server names them.
+    ///
+    /// # Errors
+    /// There are no metadata of the resource, or they are those of another one.
+    pub async fn authorization_servers(&self) -> Result<(String, Vec<String>), AuthError> {
+        self.0.flow.authorization_servers().await
+    }
+
     /// The options of the stored token that are not in the config.
     ///
     /// # Errors

@@ -150,6 +150,17 @@ impl Flow {
         metadata.ok_or_else(|| AuthError::NoMetadata { issuer: display_url(url) })
     }
 
+    /// The resource, and the authorization servers that its metadata name.
+    ///
+    /// # Errors
+    /// [`AuthError::NoAuthorizationServer`], [`AuthError::Resource`], and those of requests.
+    pub(super) async fn authorization_servers(&self) -> Result<(String, Vec<String>), AuthError> {
+        let document = self.resource_metadata(&self.challenge().await, None).await?;
+        let none = || AuthError::NoAuthorizationServer { url: display_url(self.server.as_str()) };
+        let (_, document) = document.ok_or_else(none)?;
+        Ok((document.resource_of(&self.server)?.to_owned(), document.authorization_servers))
+    }
+
     async fn resource_metadata(
         &self,
         challenge: &Challenge,

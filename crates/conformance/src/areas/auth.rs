@@ -152,12 +152,12 @@ fn challenges<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e HttpE
     all.map(|(_, http)| (http, challenge(http)))
 }
 
-fn check(j: &mut Judgement, holds: bool, http: &HttpExchange<'_>, found: impl FnOnce() -> String) {
+pub(super) fn check(j: &mut Judgement, holds: bool, http: &HttpExchange<'_>, found: impl FnOnce() -> String) {
     let places = [http.request].into_iter().chain(http.response).collect();
     j.check_at(holds, http.case.map(ToOwned::to_owned), places, found);
 }
 
-fn status(http: &HttpExchange<'_>) -> String {
+pub(super) fn status(http: &HttpExchange<'_>) -> String {
     http.status.map_or_else(|| "no answer".to_owned(), |status| format!("HTTP {status}"))
 }
 

@@ -16,6 +16,7 @@ mod era;
 mod hdr;
 mod http;
 mod io;
+mod issuer;
 mod life;
 mod log;
 mod lsse;
@@ -112,6 +113,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(era),
     area!(auth),
     area!(safety),
+    area!(issuer),
     area!(client rpc),
     area!(client life),
     area!(client list),

@@ -130,6 +130,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, check: &'static 
             answers_of_client(evidence, check, &mut compare);
             (CLIENT_NOTIFICATIONS, CLIENT_REQUESTS)
         }
+        Role::Issuer => return,
     };
     for message in evidence.own() {
         let table = match message.kind {

@@ -10,7 +10,7 @@ use crate::palette::{BAD, DIM, DOUBTFUL, GOOD, styled};
 /// The width of a column.
 const WIDTH: usize = 13;
 /// What the areas are about.
-const AREAS: [(&str, &str); 34] = [
+const AREAS: [(&str, &str); 35] = [
     ("ask", "requests to the client"),
     ("auth", "authorization"),
     ("cache", "caching"),
@@ -21,6 +21,7 @@ const AREAS: [(&str, &str); 34] = [
     ("hdr", "HTTP headers"),
     ("http", "HTTP"),
     ("io", "process"),
+    ("issuer", "authorization server"),
     ("life", "handshake"),
     ("list", "lists"),
     ("log", "logging"),

@@ -10,7 +10,13 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
-use std::{io, iter::Peekable, path::Path, process::Stdio};
+use std::{
+    ffi::OsStr,
+    io,
+    iter::Peekable,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 pub use system::{can_be_run, command, quoted, required_variables, shell, write_launcher};
 
@@ -24,7 +30,7 @@ const ENDINGS: [&str; 3] = ["exe", "cmd", "bat"];
 pub fn open_url(url: &str) -> io::Result<()> {
     // It may also be a list, or have arguments, which the program of the desktop knows.
     let chosen = std::env::var_os("BROWSER").filter(|program| Path::new(program).is_file());
-    let mut command = match chosen {
+    let command = match chosen {
         Some(program) => {
             let mut command = command(&program, None);
             command.arg(url);
@@ -32,6 +38,22 @@ pub fn open_url(url: &str) -> io::Result<()> {
         }
         None => system::desktop_browser(url),
     };
+    release(command)
+}
+
+/// Opens a URL with a command line, which gets it as the last argument, and which outlives this process.
+///
+/// # Errors
+/// The command line cannot be split, or its program cannot be started.
+pub fn open_url_with(line: &str, url: &str) -> io::Result<()> {
+    let words = words(line).map_err(io::Error::other)?;
+    let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
+    let mut command = command(OsStr::new(program), None);
+    command.args(arguments).arg(url);
+    release(command)
+}
+
+fn release(mut command: Command) -> io::Result<()> {
     system::release(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map(drop)
 }
