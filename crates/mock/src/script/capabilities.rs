@@ -6,7 +6,7 @@ use super::{ItemKind, UsedFeatures};
 use rehearse_document::{Node, Problems, Value};
 use rehearse_protocol::{
     Era,
-    names::{SKILLS_EXTENSION, TASKS_EXTENSION},
+    names::{APPS_EXTENSION, SKILLS_EXTENSION, TASKS_EXTENSION},
 };
 
 /// The `ServerCapabilities` of a server in each era.
@@ -49,8 +49,11 @@ impl Capabilities {
             }
         }
         let mut modern = members.clone();
-        let extensions =
-            [(TASKS_EXTENSION, uses.tasks, json!({})), (SKILLS_EXTENSION, skills, json!({ "directoryRead": true }))];
+        let extensions = [
+            (APPS_EXTENSION, uses.apps, json!({})),
+            (TASKS_EXTENSION, uses.tasks, json!({})),
+            (SKILLS_EXTENSION, skills, json!({ "directoryRead": true })),
+        ];
         let extensions = extensions.into_iter().filter(|(_, used, _)| *used);
         let extensions: Map<_, _> = extensions.map(|(name, _, settings)| (name.to_owned(), settings)).collect();
         if !extensions.is_empty() {

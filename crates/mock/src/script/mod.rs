@@ -4,6 +4,7 @@
 
 mod act;
 mod added_rule;
+mod app;
 pub(crate) mod auth;
 mod builtin;
 mod capabilities;

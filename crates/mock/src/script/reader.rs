@@ -1,9 +1,12 @@
 //! The state of reading a script.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
-    Item, ItemKind, PromptItem, ReplySubject, ResourceItem, ResourceTemplateItem, SkillResource, ToolItem, repeat,
+    Item, ItemKind, PromptItem, ReplySubject, ResourceItem, ResourceTemplateItem, ToolItem, app::AppPage, repeat,
     rule::HANDLER_KEY,
 };
 use crate::handler::Handler;
@@ -27,6 +30,10 @@ pub(super) struct ScriptReader {
     pub(super) handlers: Vec<Handler>,
     /// The first position of scopes in an item.
     pub(super) scopes: Option<Span>,
+    /// The pages of apps.
+    pub(super) pages: Vec<AppPage>,
+    /// Where the files are that the script names.
+    pub(super) folder: PathBuf,
 }
 
 /// Items in `replace` steps.
@@ -47,6 +54,8 @@ pub struct UsedFeatures {
     pub input_requests: bool,
     /// Whether some call runs as a task.
     pub tasks: bool,
+    /// Whether some tool has an app.
+    pub apps: bool,
     /// Whether some step notifies about an updated resource.
     pub updates: bool,
     /// Whether some answer depends on the client: on headers or on its capabilities.
@@ -89,6 +98,8 @@ impl ScriptReader {
             mentioned: Vec::new(),
             handlers: Vec::new(),
             scopes: None,
+            pages: Vec::new(),
+            folder: Path::new(&source.name).parent().unwrap_or(Path::new("")).to_owned(),
         }
     }
 
@@ -131,12 +142,12 @@ impl ScriptReader {
         })
     }
 
-    /// A file of a skill as a resource.
-    pub(super) fn skill_file(&mut self, file: &SkillResource) -> ResourceItem {
+    /// A resource that always has these contents.
+    pub(super) fn literal(&mut self, uri: &str, definition: &str, contents: &str) -> ResourceItem {
         self.item_count += 1;
         ResourceItem {
-            item: Item::literal(ItemKind::Resource, &file.uri, self.item_count - 1, file.contents.clone()),
-            definition: file.definition.clone(),
+            item: Item::literal(ItemKind::Resource, uri, self.item_count - 1, contents.to_owned()),
+            definition: definition.to_owned(),
         }
     }
 

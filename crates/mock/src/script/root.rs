@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use super::{
     ActRules, AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef,
     Limits, MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem,
-    UsedFeatures, completion, reader::ScriptReader, repeat, skill,
+    UsedFeatures, app, completion, reader::ScriptReader, repeat, skill,
 };
 use crate::handler::Handler;
 use rehearse_document::template::Templates;
@@ -225,7 +225,11 @@ impl Script {
         let files = || skills.iter().flat_map(|skill| &skill.resources);
         problems
             .extend(fields.get(ItemKind::Resource.list_key()).into_iter().flat_map(|list| skill_files(list, files())));
-        resources.extend(files().map(|file| reader.skill_file(file)));
+        let pages = std::mem::take(&mut reader.pages);
+        let uris = resources.iter().map(|it| it.item.name.as_str()).chain(files().map(|file| file.uri.as_str()));
+        problems.extend(app::clashes(&pages, uris));
+        resources.extend(files().map(|file| reader.literal(&file.uri, &file.definition, &file.contents)));
+        resources.extend(pages.iter().map(|page| reader.literal(&page.uri, &page.definition, &page.contents)));
         let faults = fields.read_each("faults", |node| FaultRule::read(node, &mut reader));
         let faults = note(&mut problems, faults.map(Some)).unwrap_or_default();
         for kind in ItemKind::ALL {

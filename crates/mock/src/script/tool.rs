@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Item, Reply, ReplySubject, Rule, ScriptReader, Step, definition};
+use super::{Item, Reply, ReplySubject, Rule, ScriptReader, Step, app, definition};
 use rehearse_document::{Node, Problems, Value, json_schema::Schema, mirrored::MirroredParameters};
 use rehearse_protocol::Era;
 
@@ -29,12 +29,18 @@ pub struct ToolItem {
 impl ToolItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ToolItem, Problems> {
         let subject = ReplySubject::Tool;
-        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked"], reader.handler_key()].concat();
+        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked", "ui"], reader.handler_key()].concat();
         Step::refuse_keys(node, "a tool", &keys)?;
         let fields = node.fields("a tool", &keys)?;
         let mut members = definition::members(&fields, MEMBERS)?;
         if fields.get("inputSchema").is_none() {
             members.push("\"inputSchema\":{\"type\":\"object\"}".into());
+        }
+        if let Some(app) = app::read(&fields, &reader.folder)? {
+            members.retain(|member| !member.starts_with("\"_meta\":"));
+            members.push(app.meta);
+            reader.pages.extend(app.page);
+            reader.uses.apps = true;
         }
         let unchecked = fields.read("unchecked", Node::bool)?.unwrap_or(false);
         let item = Item::read(&fields, &subject, reader)?;

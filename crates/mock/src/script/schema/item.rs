@@ -25,6 +25,7 @@ pub(super) fn definitions() -> Definitions {
         ("method".into(), item("method", &["method"], &method())),
         ("completion".into(), completion()),
         ("calls".into(), calls()),
+        ("app".into(), app()),
     ];
     definitions.extend(SUBJECTS.map(|subject| (format!("{subject}Rule"), rule(subject))));
     definitions
@@ -109,9 +110,40 @@ fn tool() -> Keys {
             "The JSON Schema of `structured` replies, which must keep to it.",
             [{ "type": "object", "properties": { "celsius": { "type": "number" } } }];
         "annotations": mapping(), "Hints for clients.", [{ "readOnlyHint": true }];
+        "ui": reference("app"), "The page on which hosts show the results (MCP Apps).", [{ "file": "map.html" }];
         "execution": mapping(), "How the tool runs (2025-11-25).", [{ "taskSupport": "optional" }];
         "unchecked": flag(false), "Does not check the tool, so that it can break its own schemas.", [true];
     }
+}
+
+fn app() -> Json {
+    let origins = || list_of(text());
+    let csp = keys! {
+        "connectDomains": origins(), "For requests.", [["https://api.example.com"]];
+        "resourceDomains": origins(), "For scripts, styles, images and fonts.", [["https://cdn.example.com"]];
+        "frameDomains": origins(), "For frames.", [["https://video.example.com"]];
+        "baseUriDomains": origins(), "For `<base>`.", [["https://cdn.example.com"]];
+    };
+    let permissions = keys! {
+        "camera": mapping(), "The camera.", [{}];
+        "microphone": mapping(), "The microphone.", [{}];
+        "geolocation": mapping(), "The place of the user.", [{}];
+        "clipboardWrite": mapping(), "Writing to the clipboard.", [{}];
+    };
+    let keys = keys! {
+        "html": text(), "The page.", ["<!doctype html><p>Hello</p>"];
+        "file": text(), "The file of the page, beside the script.", ["map.html"];
+        "uri": text(), "Its URI, `ui://` and the name of the tool by default; alone, the page of another tool.",
+            ["ui://map"];
+        "mimeType": text(), "Another type, to be wrong on purpose.", ["text/html"];
+        "visibility": list_of(choice(&["model", "app"])), "Who may call the tool; both by default.", [["app"]];
+        "csp": object(&[], csp), "The origins that the page needs.",
+            [{ "connectDomains": ["https://api.example.com"] }];
+        "permissions": object(&[], permissions), "What the page asks of the browser.", [{ "camera": {} }];
+        "domain": text(), "An origin of its own, in the format of a host.", ["a9.apps.example.com"];
+        "prefersBorder": json!({ "type": "boolean" }), "Whether the host draws a border.", [true];
+    };
+    extend(object(&[], keys), at_most_one(&["html", "file"]))
 }
 
 fn uri() -> Keys {
