@@ -130,6 +130,7 @@ pub const ACTS: &[Act] = acts![
     "lost-page",
     "two-in-one",
     "canaries",
+    "apps",
     "rounds",
     "roots",
     "rounds-endless",

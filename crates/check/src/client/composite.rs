@@ -86,7 +86,7 @@ const COMPOSITES: &[&[&str]] = &[
     ],
     // A byte order mark spoils the first line: of the data, if nothing comes before it.
     &["bom", "data-lines", "no-space", "large", "odd-session", "headers", "structured", "reorder", "changes"],
-    &["pieces", "rounds", "canaries", "tasks"],
+    &["pieces", "rounds", "canaries", "tasks", "apps"],
     &["legacy-1", "tasks-legacy"],
     &["legacy-2", "version-2025-11-25", "page-required"],
     &["legacy-3", "version-2025-06-18"],
@@ -240,10 +240,10 @@ mod tests {
             }
         }
         let expected = [
-            (Transport::Http, Era::Legacy, 71, 32, 28),
-            (Transport::Http, Era::Modern, 81, 36, 27),
-            (Transport::Stdio, Era::Legacy, 61, 29, 26),
-            (Transport::Stdio, Era::Modern, 71, 34, 28),
+            (Transport::Http, Era::Legacy, 72, 32, 28),
+            (Transport::Http, Era::Modern, 82, 36, 27),
+            (Transport::Stdio, Era::Legacy, 62, 29, 26),
+            (Transport::Stdio, Era::Modern, 72, 34, 28),
         ];
         assert_eq!(starts, expected);
     }

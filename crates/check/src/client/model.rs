@@ -21,9 +21,11 @@ pub(super) async fn start(tools: &[(String, Json)]) -> Result<ModelEndpoint, Cli
 }
 
 fn rules(tools: &[(String, Json)]) -> Json {
+    let named = |name: &str| format!("tools | select('endingwith', {}) | first", json!(name));
+    let plain = tools.iter().find(|(_, arguments)| *arguments == json!({})).map_or("", |(name, _)| name);
     let call = |(name, arguments): &(String, Json)| {
-        // Agents put the name of the server before that of the tool.
-        let offered = format!("{{{{ tools | select('endingwith', {}) | first }}}}", json!(name));
+        // Agents put the name of the server before that of the tool. A tool that they do not offer is for apps.
+        let offered = format!("{{{{ {} | default({}) }}}}", named(name), named(plain));
         json!({ "calls": [{ "tool": offered, "args": arguments }] })
     };
     let mut turns: Vec<_> = tools.iter().map(call).collect();
@@ -46,19 +48,25 @@ mod tests {
 
     #[tokio::test]
     async fn the_model_calls_every_tool_by_the_name_that_the_agent_gives_it() {
-        let known = [("echo".to_owned(), json!({ "text": "x" })), ("it's".to_owned(), json!({}))];
+        let known = [("it's", json!({})), ("for-apps", json!({ "text": "x" })), ("echo", json!({ "text": "x" }))];
+        let known = known.map(|(name, arguments)| (name.to_owned(), arguments));
         let model = ScriptedModel::parse(&Source::new("model", rules(&known).to_string())).expect("a model");
         let options = GenerationOptions::default();
         let offered = ["mcp__act__echo", "mcp__act__it's"];
         let schema = serde_json::value::RawValue::NULL;
         let tool = |name| ToolDefinition { name, description: None, input_schema: schema, origin: None, examples: &[] };
         let offered = offered.map(tool);
-        let messages = [Message::user("Work.")];
-        let ask = |tools| Request { system: None, messages: &messages, tools, options: &options };
-        let answer = model.generate(&ask(&offered), None).await.expect("an answer");
-        let text = format!("{:?}", answer.content);
-        assert!(text.contains("mcp__act__echo") && text.contains("text"), "{text}");
-        let answer = model.generate(&ask(&[]), None).await.expect("an answer");
+        let mut messages = vec![Message::user("Work.")];
+        // One that is not offered has another one in its place.
+        for name in ["mcp__act__it's", "mcp__act__it's", "mcp__act__echo"] {
+            let request = Request { system: None, messages: &messages, tools: &offered, options: &options };
+            let answer = model.generate(&request, None).await.expect("an answer");
+            let text = format!("{:?}", answer.content);
+            assert!(text.contains(name), "{text}");
+            messages.push(Message::Assistant { content: answer.content });
+        }
+        let request = Request { system: None, messages: &messages[..1], tools: &[], options: &options };
+        let answer = model.generate(&request, None).await.expect("an answer");
         assert!(format!("{:?}", answer.content).contains("Done."), "{answer:?}");
     }
 }

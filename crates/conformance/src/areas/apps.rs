@@ -35,7 +35,7 @@ type Found = Option<Result<(), String>>;
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("apps.caps.resources", |e, j| {
         each_tool(e, j, |tool| {
-            resource_uri(tool)?;
+            resource_uri(tool).filter(|_| e.facts.capabilities.is_object())?;
             Some(holds(e.facts.declares("resources"), || "no capability `resources`".to_owned()))
         });
     }),

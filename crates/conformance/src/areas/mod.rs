@@ -127,6 +127,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(client sub),
     area!(client tasks),
     area!(client skills),
+    area!(client apps),
     area!(client modern),
     area!(client era),
     area!(client http),

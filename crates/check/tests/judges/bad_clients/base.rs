@@ -196,7 +196,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version, patie
             }
         }
     }
-    if offered["extensions"].is_object() {
+    if offered["extensions"]["io.modelcontextprotocol/tasks"].is_object() {
         let arguments = json!({ "filename": "x", "text": "x" }).as_object().cloned();
         let tool = if are_tasks { "echo" } else { "confirm_delete" };
         let _ = session.call_tool_as_task(tool, arguments, options()).await;

@@ -6,6 +6,7 @@ use crate::{Connection, Evidence, Fetched, Flow, Judgement, Kind};
 
 const CALL: &str = "tools/call";
 
+pub(super) mod apps;
 pub(super) mod ask;
 mod asked;
 pub(super) mod auth;
