@@ -21,6 +21,7 @@ mod hub;
 mod init;
 mod issuer;
 mod mcp;
+mod mcp_app;
 mod mcp_auth;
 mod mcp_connections;
 mod mcp_faults;

@@ -539,6 +539,7 @@ fn every_command_has_examples() {
         "info",
         "list-tools",
         "call-tool",
+        "app",
         "list-resources",
         "list-resource-templates",
         "read-resource",
@@ -558,7 +559,7 @@ fn every_command_has_examples() {
 
 #[test]
 fn every_command_of_the_page_has_the_shown_output() {
-    assert_eq!(commands_of(PAGE), 7);
+    assert_eq!(commands_of(PAGE), 8);
     // The config of the first page.
     let config = PAGE.split_once("```json .mcp.json\n").and_then(|(_, rest)| rest.split("```").next());
     let config = config.expect("a config").to_owned();

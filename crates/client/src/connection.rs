@@ -69,7 +69,10 @@ impl Connection {
         stderr: Option<StderrSink>,
         recorder: ClientRecorder,
     ) -> Result<Connection, OpenError> {
-        let capabilities = params.capabilities.clone().unwrap_or_else(|| params.answers.capabilities());
+        let mut capabilities = params.capabilities.clone().unwrap_or_else(|| params.answers.capabilities());
+        if !params.extensions.is_empty() {
+            capabilities.insert("extensions".to_owned(), params.extensions.clone().into());
+        }
         let exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
         let exchange = Arc::new(Mutex::new(exchange));
         let responder = Arc::new(Responder::new(params.answers.clone(), recorder.connection()));

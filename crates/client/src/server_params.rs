@@ -39,6 +39,8 @@ pub struct ServerParams {
     pub client_info: ClientInfo,
     /// The capabilities that the client declares, if they are not those of its answers.
     pub capabilities: Option<Map<String, Value>>,
+    /// The extensions that the client declares, with their settings.
+    pub extensions: Map<String, Value>,
     /// The answers to the server's requests. They are used up, so each session needs its own.
     pub answers: Answers,
     /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
@@ -150,6 +152,7 @@ impl ServerParams {
             named_by: None,
             client_info: ClientInfo::default(),
             capabilities: None,
+            extensions: Map::new(),
             answers,
             shutdown: CancellationToken::new(),
         }

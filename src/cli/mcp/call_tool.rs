@@ -19,7 +19,7 @@ use rehearse_document::nearest;
 use rehearse_hub::{Discovery, RegisteredTool};
 
 /// The tool to call.
-enum ResolvedTool {
+pub(super) enum ResolvedTool {
     Registered(Arc<RegisteredTool>),
     /// The original name of a tool that its server does not list.
     Unlisted {
@@ -83,7 +83,11 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
 
 /// Finds a tool by its registered name, its alias or its original name. With a single server, an unknown name is sent to
 /// that server.
-fn resolve_tool(hub_session: &HubSession, found: &Discovery, name: &str) -> Result<ResolvedTool, CommandError> {
+pub(super) fn resolve_tool(
+    hub_session: &HubSession,
+    found: &Discovery,
+    name: &str,
+) -> Result<ResolvedTool, CommandError> {
     let resolved = |tool: &Arc<RegisteredTool>| ResolvedTool::Registered(tool.clone());
     let aliases = found.registry.aliases();
     if let Some(tool) = found.registry.get(name).or_else(|| found.registry.get(aliases.name(name)?)) {

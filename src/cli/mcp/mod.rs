@@ -3,6 +3,7 @@
 //! [`target`] selects the servers, [`session`] holds their connections while a command runs, [`content`] prints or saves
 //! results.
 
+mod app;
 mod args;
 pub(crate) mod arguments;
 pub(crate) mod auth;
@@ -85,6 +86,7 @@ enum McpCommand {
     ListTools(list_tools::ListToolsArgs),
     #[command(alias = "call")]
     CallTool(call_tool_args::CallToolArgs),
+    App(app::AppArgs),
     #[command(alias = "resources")]
     ListResources(list_resources::ListResourcesArgs),
     ListResourceTemplates(list_resources::ListResourceTemplatesArgs),
@@ -105,6 +107,7 @@ pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
         McpCommand::Info(args) => info::run(args),
         McpCommand::ListTools(args) => list_tools::run(args),
         McpCommand::CallTool(args) => call_tool::run(args),
+        McpCommand::App(args) => app::run(args),
         McpCommand::ListResources(args) => list_resources::run(args),
         McpCommand::ListResourceTemplates(args) => list_resources::run_templates(args),
         McpCommand::ReadResource(args) => read_resource::run(args),

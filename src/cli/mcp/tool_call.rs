@@ -135,6 +135,12 @@ impl ToolCall {
         ToolCall { server: answered.server.clone(), tool: answered.original.clone(), result, saved: Vec::new() }
     }
 
+    /// The result as it came; a failure is printed.
+    pub(super) fn raw(&self, hub_session: &HubSession) -> Option<&RawValue> {
+        let outcome = self.result.as_ref().inspect_err(|error| print_error(hub_session, error)).ok()?;
+        Some(&outcome.raw)
+    }
+
     /// The number of saved files.
     pub(super) fn files(&self) -> usize {
         self.saved.len()
