@@ -85,7 +85,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("apps.tool.resource-exists", resource_exists),
     ("apps.tool.page-members", |e, j| {
-        let pages: Vec<_> = pages(e).collect();
+        let pages = pages(e);
         each_tool(e, j, |tool| {
             let ui = tool["_meta"]["ui"].as_object()?;
             let page = pages.iter().find(|page| Some(page.uri) == resource_uri(tool))?;
@@ -156,7 +156,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("apps.meta.in-contents", |e, j| {
-        let pages: Vec<_> = pages(e).collect();
+        let pages = pages(e);
         each_listed(e, j, |resource| {
             let ui = resource["_meta"].get("ui")?;
             let page = pages.iter().find(|page| resource["uri"] == page.uri)?;
@@ -319,13 +319,20 @@ impl Page<'_> {
     }
 }
 
-fn pages<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Page<'e>> {
+/// Every page that was read; one that is read again counts if it is another one then.
+fn pages<'e>(evidence: &'e Evidence<'_>) -> Vec<Page<'e>> {
     let uris = page_uris(evidence);
-    results(evidence, "resources/read").filter_map(move |(call, result)| {
-        let uri = call.request.at("/params/uri").as_str().filter(|uri| uris.contains(uri))?;
-        let contents = result["contents"].as_array()?;
-        Some(Page { uri, call, content: contents.first()?, count: contents.len() })
-    })
+    let mut pages: Vec<Page<'e>> = Vec::new();
+    for (call, result) in results(evidence, "resources/read") {
+        let uri = call.request.at("/params/uri").as_str().filter(|uri| uris.contains(uri));
+        let (Some(uri), Some(contents)) = (uri, result["contents"].as_array()) else { continue };
+        let Some(content) = contents.first() else { continue };
+        let page = Page { uri, call, content, count: contents.len() };
+        if !pages.iter().any(|it| (it.uri, it.content, it.count) == (uri, content, page.count)) {
+            pages.push(page);
+        }
+    }
+    pages
 }
 
 fn each_html(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Page<'_>, &Html) -> Found) {
