@@ -380,3 +380,30 @@ fn a_tool_of_another_server_is_not_hidden_or_steered_in_secret() {
     let run = run.stdout_has("`two` has tools with the names of tools of `one`: search");
     run.stdout_has("the description of `search` names `read_file`, a tool of `two`");
 }
+
+#[test]
+fn a_release_file_is_compared_with_its_server() {
+    let script = "server: { name: rain, version: 1.2.4 }\ntools:\n  - { name: forecast, reply: x }\n  - { name: now, reply: x }\n";
+    let manifest = r#"{"manifest_version": "0.3", "name": "weather", "version": "1.2.3", "description": "W.",
+  "author": {"name": "Ada"}, "tools": [{"name": "forecst"}, {"name": "now"}],
+  "server": {"type": "node", "entry_point": "mock.yaml", "mcp_config": {"command": "node"}}}"#;
+    let mock = format!("{} mock mock.yaml", Rehearse::BINARY);
+    let files = |manifest: &str| validate("manifest.json", manifest).file("mock.yaml", script);
+    files(manifest)
+        .run()
+        .code(0)
+        .stdout_has("✓ Release file is valid\n  - File: manifest.json\n  - Kind: manifest of an MCP bundle\n");
+    let run = files(manifest).args(["--connect", "--strict", "--stdio", &mock]).run().code(1);
+    let run = run.stdout_has("the file says version 1.2.3, the server 1.2.4").stdout_has("names itself `rain`");
+    run.stdout_has("the server has no `forecst` in its tools").stdout_has("tools that are not listed: forecast");
+    let right = manifest.replace("1.2.3", "1.2.4").replace("weather", "rain").replace("forecst", "forecast");
+    let run = files(&right).args(["--connect", "--strict", "--stdio", &mock, "--format", "json"]).run().code(0);
+    let file = &json(&run)["files"][0];
+    assert_eq!(
+        (&file["release"], file["findings"].as_array().map(Vec::len)),
+        (&"manifest of an MCP bundle".into(), Some(0))
+    );
+    let config = validate(".mcp.json", &config(&[])).args(["--connect", "--stdio", &mock]).run().code(2);
+    config.stderr_has("--stdio names the server of a release file");
+    files(manifest).args(["--connect", "--stdio", "sh -c 'exit 3'"]).run().code(3);
+}

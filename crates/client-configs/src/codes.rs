@@ -79,6 +79,9 @@ codes! {
     SECRET = "W-SECRET": "a secret in the file";
     PLACEHOLDER = "W-PLACEHOLDER": "a placeholder that was not filled in";
     INVISIBLE = "W-INVISIBLE": "an invisible or misleading character";
+    RELEASE_VALUE = "E-RELEASE-VALUE": "a value that the format of a release file does not allow";
+    RELEASE_VERSION = "W-RELEASE-VERSION": "a version of a server that is not SemVer";
+    RELEASE_FILE = "W-RELEASE-FILE": "a file that a release file names and that is not there";
     SUBAGENT = "E-SUBAGENT": "a subagent that cannot run";
     MODEL = "E-MODEL": "a reference to a model that does not exist";
     CONNECT = "E-CONNECT": "a server that cannot be reached";
@@ -88,11 +91,22 @@ codes! {
     PROFILE = "W-PROFILE": "what the program of the config does not accept of a server";
     TOOL_SHADOWED = "A-TOOL-SHADOWED": "tools of two servers with one name";
     TOOL_MENTION = "A-TOOL-MENTION": "a description that names a tool of another server";
+    RELEASE_MISMATCH = "W-RELEASE-MISMATCH": "a release file that does not fit the server";
+    RELEASE_NAME = "A-RELEASE-NAME": "a release file with another name than the server";
 }
 
 /// The codes that only a connection shows.
-pub static OF_CONNECTIONS: [&Code; 7] =
-    [&CONNECT, &TOOL_UNKNOWN, &OUTPUT, &TOOL, &PROFILE, &TOOL_SHADOWED, &TOOL_MENTION];
+pub static OF_CONNECTIONS: [&Code; 9] = [
+    &CONNECT,
+    &TOOL_UNKNOWN,
+    &OUTPUT,
+    &TOOL,
+    &PROFILE,
+    &TOOL_SHADOWED,
+    &TOOL_MENTION,
+    &RELEASE_MISMATCH,
+    &RELEASE_NAME,
+];
 
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {

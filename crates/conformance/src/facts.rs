@@ -39,7 +39,7 @@ pub struct Facts {
     pub endpoint: Option<String>,
     /// Values that only the server may know, from its environment.
     pub secrets: Vec<String>,
-    /// A variable of the server's process with a value that nobody else knows.
+    /// A variable of the server's process with a value that only it has.
     pub canary: Option<(&'static str, String)>,
     /// Whether harm counts as the violation of a rule.
     pub counts_harm: bool,

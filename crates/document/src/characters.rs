@@ -3,7 +3,7 @@
 /// What a character does that a reader does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HiddenKind {
-    /// It is a tag or a variation selector without a base: a text of them is read by models, and shown to nobody.
+    /// It is a tag or a variation selector without a base: models read a text of them, and people do not see it.
     Tag,
     /// It changes the order in which others are shown: an override, or an embedding or isolate that is not closed.
     Order,

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use rehearse_client_configs::ClientConfig;
+use rehearse_client_configs::{ClientConfig, release::Release};
+use rehearse_document::Node;
 use rehearse_report::findings::File;
 
 /// A checked file and its servers, for `--connect`.
@@ -10,6 +11,8 @@ pub(super) struct CheckedFile {
     pub(super) file: File,
     /// The servers of a file without errors; `None` without `--connect`.
     pub(super) config: Option<ClientConfig>,
+    /// What a release file is and says.
+    pub(super) release: Option<(Release, Node)>,
     /// The base of relative paths in the file.
     pub(super) folder: PathBuf,
 }

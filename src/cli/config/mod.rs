@@ -3,6 +3,7 @@
 mod checked_file;
 mod connect;
 mod convert;
+mod release;
 pub(crate) mod resolved_server;
 mod show;
 pub(crate) mod sources;

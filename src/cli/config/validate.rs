@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use serde_json::json;
 
-use super::{checked_file::CheckedFile, connect, dialect, sources::MOST_SHOWN, walk, walk::FoundFiles};
+use super::{checked_file::CheckedFile, connect, dialect, release, sources::MOST_SHOWN, walk, walk::FoundFiles};
 use crate::cli::{Exit, Failure, agent_config::check_agent, mcp::connection::duration, output, style};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
@@ -41,9 +41,10 @@ Examples:
   rehearse validate-config --dialect claude-desktop - < config.json
   rehearse validate-config --portable --format github        annotations, for CI
   rehearse validate-config --format sarif --output mcp.sarif
+  rehearse validate-config server.json manifest.json --connect --stdio 'node server.js'
 
 The client of a file is detected from the path and the content; --dialect sets it. Servers are \
-started only with --connect. docs/config-diagnostics.md explains every code.
+started only with --connect. A server.json, the manifest.json of a bundle and a SKILL.md are checked, too. docs/config-diagnostics.md explains every code.
 
 Exit codes:
   0  valid, perhaps with advice
@@ -76,6 +77,9 @@ pub(crate) struct ValidateArgs {
     /// Connect to every enabled server of the valid files and list its tools
     #[arg(long)]
     connect: bool,
+    /// With --connect: compare a server.json or manifest.json with this server
+    #[arg(long, value_name = "COMMAND", requires = "connect")]
+    stdio: Option<String>,
     /// With --connect: timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "connect")]
     start_timeout: Option<Duration>,
@@ -112,6 +116,11 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
     }
     let is_interrupted =
         if args.connect { connect::connect_all(&mut checked, args.start_timeout, args.show_secrets)? } else { false };
+    if let Some(command) = &args.stdio
+        && let Some(exit) = release::compare_all(&mut checked, command)?
+    {
+        return Ok(exit);
+    }
     let files = checked.into_iter().map(|checked| checked.file).collect();
     let report = Report { files, rules: codes::rules(EXPLANATIONS), is_strict: args.strict, is_quiet: args.quiet };
     write_report(&args, &report)?;
@@ -201,10 +210,12 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
             }
             let is_to_connect = args.connect && report.count(Severity::Error) == 0;
             let config = report.config.as_ref().filter(|_| is_to_connect).cloned();
-            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, folder })
+            let release = report.release.zip(report.root.clone());
+            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, release, folder })
         }
         Err((source, finding)) => {
-            Some(CheckedFile { file: File::unreadable(name, source, *finding), config: None, folder })
+            let file = File::unreadable(name, source, *finding);
+            Some(CheckedFile { file, config: None, release: None, folder })
         }
     }
 }

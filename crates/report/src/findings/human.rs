@@ -56,7 +56,9 @@ fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usi
 /// Appends the result of a file.
 fn write_result(out: &mut String, file: &File, verdict: Verdict) {
     let (mark, style, text) = match verdict {
+        Verdict::Valid if file.release.is_some() => ("✓", GOOD, "Release file is valid"),
         Verdict::Valid => ("✓", GOOD, "Configuration is valid"),
+        Verdict::Invalid if file.release.is_some() => ("✗", BAD, "Release file validation failed"),
         Verdict::Invalid | Verdict::Unreadable => ("✗", BAD, "Configuration validation failed"),
     };
     let _ = writeln!(out, "{style}{mark}{style:#} {text}");
@@ -66,7 +68,9 @@ fn write_result(out: &mut String, file: &File, verdict: Verdict) {
         let guess = if dialect.is_guess { "; a guess: name the program with --dialect" } else { "" };
         let _ = writeln!(out, "  - Dialect: {} ({why}{guess})", dialect.name);
     }
-    if file.is_readable {
+    if let Some(release) = file.release {
+        let _ = writeln!(out, "  - Kind: {release}");
+    } else if file.is_readable {
         let count = |is_meant: fn(&Server) -> bool| file.servers.iter().filter(|server| is_meant(server)).count();
         let kinds =
             [(count(|it| !it.is_enabled), "disabled"), (count(|it| it.project.is_some()), "of single projects")];

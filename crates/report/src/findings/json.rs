@@ -22,6 +22,8 @@ struct JsonFile<'r> {
     why: Option<&'r str>,
     /// Whether another program is possible.
     guessed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<&'static str>,
     servers: Vec<JsonServer<'r>>,
     findings: Vec<JsonFinding<'r>>,
 }
@@ -109,6 +111,7 @@ fn json_file<'r>(report: &Report, file: &'r File) -> JsonFile<'r> {
         dialect: file.dialect.as_ref().map(|dialect| dialect.name),
         why: file.dialect.as_ref().map(|dialect| &*dialect.why),
         guessed: file.dialect.as_ref().is_some_and(|dialect| dialect.is_guess),
+        release: file.release,
         servers: servers.collect(),
         findings: report.shown(file).map(|finding| json_finding(file, finding)).collect(),
     }

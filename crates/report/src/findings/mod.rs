@@ -36,6 +36,8 @@ pub struct File {
     /// Whether the file could be parsed. Other files are not quoted.
     pub is_readable: bool,
     pub dialect: Option<Dialect>,
+    /// What it is, if it is a file with which a server is released, and no config.
+    pub release: Option<&'static str>,
     /// In the order of the file; servers of projects come last.
     pub servers: Vec<Server>,
     /// In the order of the file.
@@ -101,8 +103,8 @@ type Position = (usize, usize);
 impl File {
     /// A file that cannot be read or parsed.
     pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
-        let (servers, secrets) = (Vec::new(), Vec::new());
-        File { path, source, is_readable: false, dialect: None, servers, findings: vec![finding], secrets }
+        let (servers, secrets, findings) = (Vec::new(), Vec::new(), vec![finding]);
+        File { path, source, is_readable: false, dialect: None, release: None, servers, findings, secrets }
     }
 
     /// Adds findings, such as those of a connection attempt.

@@ -23,6 +23,7 @@ fn file(path: &str, text: &str) -> File {
         path: path.into(),
         source: Source::new(path, text),
         is_readable: true,
+        release: None,
         dialect: Some(dialect),
         servers: vec![server("é")],
         findings: if text.contains("\"arg\"") { vec![finding(text, "\"arg\"")] } else { Vec::new() },
