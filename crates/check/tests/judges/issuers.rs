@@ -2,7 +2,11 @@
 //!
 //! The traces are real: the prober meets a mock. A bad issuer answers some requests otherwise.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -41,6 +45,8 @@ struct BadIssuer {
     /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
+    /// The verdict on the check.
+    verdict: Option<CheckVerdict>,
     /// The specification allows it: no check reports it.
     #[serde(default)]
     allowed: bool,
@@ -75,13 +81,13 @@ fn verdicts(run: &IssuerRun, verdict: CheckVerdict) -> Vec<(&str, Option<&str>)>
     checks.filter(|check| check.verdict == verdict).map(|check| (&*check.id, check.reason.as_deref())).collect()
 }
 
-fn violated(traces: &[Trace], options: &IssuerOptions) -> BTreeSet<String> {
+fn violated(traces: &[Trace], options: &IssuerOptions) -> BTreeMap<String, CheckVerdict> {
     let (resource, endpoint) = (options.resource.clone(), Some(options.issuer.clone()));
     let facts = Facts { role: Role::Issuer, resource, endpoint, ..Facts::default() };
     let traces: Vec<_> = traces.iter().collect();
     let judged = judge_all(&Evidence::new(&traces, Version::LATEST, Transport::Http, facts));
     let violated = judged.into_iter().filter(|(_, outcome)| !outcome.judgement.violations.is_empty());
-    violated.map(|(check, _)| check.id.clone()).collect()
+    violated.map(|(check, outcome)| (check.id.clone(), outcome.verdict)).collect()
 }
 
 impl BadIssuer {
@@ -165,14 +171,15 @@ async fn every_check_reports_a_bad_issuer_and_none_that_of_the_mock() {
     let options = options(&server, None);
     let run = check_issuer(&options).await;
     assert_eq!(verdicts(&run, CheckVerdict::NotTested), [], "all is tested");
-    assert_eq!(violated(&run.traces, &options), BTreeSet::new());
+    assert_eq!(violated(&run.traces, &options), BTreeMap::new());
     let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
     for line in include_str!("../bad-issuers.jsonl").lines() {
         let bad: BadIssuer = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let mut expected: BTreeSet<_> = bad.also.iter().cloned().collect();
         expected.extend((!bad.allowed).then(|| bad.check.clone()));
         let found = violated(&bad.answers(&run.traces), &options);
-        if found != expected {
+        let is_as_bad = bad.verdict.is_none_or(|verdict| found.get(&bad.check) == Some(&verdict));
+        if !found.keys().eq(&expected) || !is_as_bad {
             wrong.push(format!("{}: {found:?} for {line}", bad.check));
         }
         seen.extend((!bad.allowed).then_some(bad.check));

@@ -118,11 +118,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("issuer.pkce.plain", |e, j| {
-        if names(&metadata(e)["code_challenge_methods_supported"], "plain") {
-            return j.untested("the metadata name `plain`");
-        }
+        let is_supported = names(&metadata(e)["code_challenge_methods_supported"], "plain");
         for (http, response) in responses_to(e, "issuer/authorize/plain") {
-            check(j, all(&response, "code").is_empty(), http, || "a code".to_owned());
+            let is_refused = all(&response, "code").is_empty();
+            check(j, is_refused, http, || "a code".to_owned());
+            // No sentence forbids the method to a server that names it.
+            if is_supported && !is_refused {
+                j.at_level(Level::Info);
+            }
         }
         for http in exchanges(e, "issuer/authorize/plain").filter(|http| is_error_page(http)) {
             check(j, true, http, String::new);
