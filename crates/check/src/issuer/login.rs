@@ -33,7 +33,7 @@ impl Callback {
             let is_response = asked.uri().path() == PATH;
             let query = asked.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
             if is_response {
-                // Nobody waits for a second one.
+                // Only one is waited for.
                 let _ = sender.try_send(format!("{base}{query}"));
             }
             async move {
