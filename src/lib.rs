@@ -98,6 +98,7 @@ pub use rehearse_client as client;
 pub use rehearse_client_configs as client_configs;
 pub use rehearse_diff as diff;
 pub use rehearse_document as document;
+pub use rehearse_fuzz as fuzz;
 pub use rehearse_hub as hub;
 pub use rehearse_llm as llm;
 pub use rehearse_mock as mock;

@@ -170,7 +170,7 @@ fn versions(text: &str) -> Result<CheckedVersions, UnknownVersion> {
     text.parse().map(CheckedVersions::One)
 }
 
-fn tool_args(text: &str) -> Result<(String, Value), String> {
+pub(super) fn tool_args(text: &str) -> Result<(String, Value), String> {
     let (name, json) = text.split_once('=').ok_or("it is not of the form NAME=JSON")?;
     let arguments = serde_json::from_str(json).map_err(|error| format!("the arguments are not JSON: {error}"))?;
     Ok((name.to_owned(), arguments))

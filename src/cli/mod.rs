@@ -18,6 +18,7 @@ mod failure;
 mod file_watch;
 mod final_answer;
 mod format;
+mod fuzz;
 mod init;
 mod input;
 mod log;
@@ -136,6 +137,7 @@ enum Command {
     Check(Box<check::CheckArgs>),
     Diff(Box<diff::DiffArgs>),
     Surface(Box<mcp::SurfaceArgs>),
+    Fuzz(Box<fuzz::FuzzArgs>),
     Bench(bench::BenchArgs),
     Report(report::ReportArgs),
     Mcp(Box<mcp::McpArgs>),
@@ -157,6 +159,7 @@ enum Command {
     Man(completions::ManArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     Codegen(Box<mcp::CodegenArgs>),
+    #[command(hide = true)]
     ConformanceClient(conformance::ConformanceArgs),
     /// Run a program of a model, for the process that started this one
     #[cfg(feature = "code-mode")]
@@ -185,6 +188,7 @@ impl Command {
             Command::Check(args) => check::run(&args),
             Command::Diff(args) => diff::run(&args),
             Command::Surface(args) => mcp::write_surface(&args),
+            Command::Fuzz(args) => fuzz::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),

@@ -182,7 +182,13 @@ fn render(format: Format, results: &mut Results) -> Result<Vec<u8>, Failure> {
     let has_place = |check: &CheckResult| check.servers.iter().any(|server| server.place.is_some());
     let is_placed = results.run.is_some() || results.diff.is_some() || results.check.as_ref().is_some_and(has_place);
     let origin = Origin::from_variables(|name| std::env::var(name).ok());
-    let kinds = [results.run.is_some(), results.check.is_some(), results.diff.is_some(), results.bench.is_some()];
+    let kinds = [
+        results.run.is_some(),
+        results.check.is_some(),
+        results.diff.is_some(),
+        results.fuzz.is_some(),
+        results.bench.is_some(),
+    ];
     match format {
         Format::Json if kinds.iter().filter(|it| **it).count() > 1 => {
             Err(Failure::Usage("the format json is for results of one kind".to_owned()))

@@ -49,6 +49,8 @@ enum Kind {
     Bench,
     /// The report of `rehearse diff --format json`
     Diff,
+    /// The report of `rehearse fuzz --format json`
+    Fuzz,
     /// A file of `rehearse surface`
     Surface,
     /// A profile of `rehearse check --profile FILE`
@@ -77,6 +79,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Check, _) => schema::check(),
         (Kind::Bench, _) => schema::BENCH.to_owned(),
         (Kind::Diff, _) => schema::DIFF.to_owned(),
+        (Kind::Fuzz, _) => schema::FUZZ.to_owned(),
         (Kind::Surface, _) => schema::SURFACE.to_owned(),
         (Kind::Profile, _) => rehearse_profile::SCHEMA.to_owned(),
         (Kind::Journal, _) => schema::JOURNAL.to_owned(),

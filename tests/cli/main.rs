@@ -17,7 +17,9 @@ mod coverage;
 mod diff;
 mod final_answer;
 mod full_disk;
+mod fuzz;
 mod hub;
+
 mod init;
 mod issuer;
 mod mcp;

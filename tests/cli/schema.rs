@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     check::{BROKEN, GOOD, SHOP, shop, target},
-    coverage,
+    coverage, fuzz,
     mock::INITIALIZE,
     profile,
     rehearse::{Post, Rehearse, Run, request},
@@ -494,4 +494,10 @@ fn each_program_has_a_config_schema() {
     wrong.stderr_has("did you mean `vscode`?").code(2);
     let other = Rehearse::new().args(["schema", "script", "--dialect", "vscode"]).run();
     other.stdout("").stderr_has("`--dialect` is for `rehearse schema config`").code(2);
+}
+
+#[test]
+fn the_report_of_fuzzing_matches_its_schema() {
+    let run = fuzz::fuzz(&["--format", "json", "--strict"]).run().code(1);
+    describes("fuzz", &[json(&run)], &["error"]);
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Origin, bench, check, diff, github, human, json, junit, markdown, page, sarif, summary::Results};
+use crate::{Origin, bench, check, diff, fuzz, github, human, json, junit, markdown, page, sarif, summary::Results};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +119,16 @@ impl Results {
                 let check = self.check.iter().map(|check| check::human::render(check, layout));
                 let bench = self.bench.iter().map(|bench| bench::human::render(bench, layout.width));
                 let diff = self.diff.iter().map(|diff| diff::human::render(diff, layout));
-                text(run.chain(check).chain(diff).chain(bench).collect())
+                let fuzz = self.fuzz.iter().map(|fuzz| fuzz::human::render(fuzz, layout));
+                text(run.chain(check).chain(diff).chain(fuzz).chain(bench).collect())
             }
             Format::Json => {
                 let run = self.run.iter().map(json::render_run);
                 let check = self.check.iter().map(json::render);
                 let bench = self.bench.iter().map(json::render);
                 let diff = self.diff.iter().map(json::render);
-                run.chain(check).chain(diff).chain(bench).collect::<Vec<_>>().concat()
+                let fuzz = self.fuzz.iter().map(json::render);
+                run.chain(check).chain(diff).chain(fuzz).chain(bench).collect::<Vec<_>>().concat()
             }
             Format::Junit => junit::render(&self.summary()),
             Format::Sarif => {

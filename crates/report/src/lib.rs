@@ -7,6 +7,7 @@ pub mod diff;
 mod difference;
 pub mod findings;
 mod format;
+pub mod fuzz;
 mod github;
 mod groups;
 mod human;

@@ -16,7 +16,7 @@ pub enum ReadError {
     #[error("{0}")]
     Invalid(#[from] serde_json::Error),
     /// It is JSON of something else.
-    #[error("it is not a result of `rehearse run`, `check`, `diff` or `bench` with --format json")]
+    #[error("it is not a result of `rehearse run`, `check`, `diff`, `fuzz` or `bench` with --format json")]
     Unknown,
     /// Its cells cannot be repeated with the seed of the others.
     #[error("its seed is {0}, and that of the other results is {1}; report them apart")]
@@ -24,9 +24,9 @@ pub enum ReadError {
     /// It does not belong to the load of which the others are parts.
     #[error("{0}; report them apart")]
     OtherLoad(String),
-    /// There is one of `rehearse diff` already.
-    #[error("it is a second result of `rehearse diff`; report them apart")]
-    SecondDiff,
+    /// There is one of this command already.
+    #[error("it is a second result of `rehearse {0}`; report them apart")]
+    Second(&'static str),
     /// A newer program has written it.
     #[error("its format is {0}, and this version of rehearse reads format 1; use a newer version")]
     Newer(u32),
@@ -40,6 +40,7 @@ struct Header {
     servers: Option<serde::de::IgnoredAny>,
     targets: Option<serde::de::IgnoredAny>,
     changes: Option<serde::de::IgnoredAny>,
+    bugs: Option<serde::de::IgnoredAny>,
 }
 
 impl Results {
@@ -83,8 +84,10 @@ impl Results {
                 self.bench.iter_mut().for_each(BenchResult::conclude);
             }
             // Two comparisons have nothing in common.
-            Header { changes: Some(_), .. } if self.diff.is_some() => return Err(ReadError::SecondDiff),
+            Header { changes: Some(_), .. } if self.diff.is_some() => return Err(ReadError::Second("diff")),
             Header { changes: Some(_), .. } => self.diff = Some(read(json)?),
+            Header { bugs: Some(_), .. } if self.fuzz.is_some() => return Err(ReadError::Second("fuzz")),
+            Header { bugs: Some(_), .. } => self.fuzz = Some(read(json)?),
             _ => return Err(ReadError::Unknown),
         }
         Ok(())

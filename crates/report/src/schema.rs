@@ -8,6 +8,8 @@ pub const BASELINE: &str = include_str!("../schemas/baseline.json");
 pub const BENCH: &str = include_str!("../schemas/bench.json");
 /// The report of `rehearse diff --format json`.
 pub const DIFF: &str = include_str!("../schemas/diff.json");
+/// That of a result of fuzzing.
+pub const FUZZ: &str = include_str!("../schemas/fuzz.json");
 /// A surface file, as `rehearse surface` writes it.
 pub const SURFACE: &str = include_str!("../schemas/surface.json");
 /// A line of the journal of a mock.

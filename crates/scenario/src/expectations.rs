@@ -40,7 +40,7 @@ const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "resu
 pub struct Expectations {
     /// The joined text of all content blocks.
     text: Option<Matcher>,
-    is_error: Option<bool>,
+    is_error: Option<ToolError>,
     structured: Option<Matcher>,
     content: Option<Matcher>,
     result: Option<Matcher>,
@@ -98,6 +98,28 @@ pub(super) struct ObservableFields {
     pub(super) progress: bool,
 }
 
+/// Whether a tool may report an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToolError {
+    Expected,
+    Unexpected,
+    /// It may or may not.
+    Any,
+}
+
+impl ToolError {
+    fn read(node: &Node) -> Result<ToolError, Problems> {
+        match node.as_str() {
+            Some("any") => Ok(ToolError::Any),
+            _ => node.bool().map(|is_error| if is_error { ToolError::Expected } else { ToolError::Unexpected }),
+        }
+    }
+
+    fn allows(self, is_error: bool) -> bool {
+        self == ToolError::Any || is_error == (self == ToolError::Expected)
+    }
+}
+
 impl Expectations {
     /// Reads the key `expect`.
     ///
@@ -137,7 +159,7 @@ impl Expectations {
         let every = |node: &Node| node.fields("`progress`", &["every"])?.required("every")?.duration();
         Ok(Expectations {
             text: matcher("text")?,
-            is_error: fields.read("isError", Node::bool)?,
+            is_error: fields.read("isError", ToolError::read)?,
             structured: matcher("structured")?,
             content: matcher("content")?,
             result: matcher("result")?,
@@ -207,7 +229,8 @@ impl Expectations {
             StepOutcome::Result(result) => {
                 let is_error = result.get("isError") == Some(&Json::Bool(true));
                 let expects_failure = expect.is_some_and(Expectations::expects_failure);
-                if !expects_failure && is_error != expect.and_then(|expect| expect.is_error).unwrap_or(false) {
+                let allowed = expect.and_then(|expect| expect.is_error).unwrap_or(ToolError::Unexpected);
+                if !expects_failure && !allowed.allows(is_error) {
                     found.push(match is_error {
                         true => format!("the tool reports an error: {}", texts(result)),
                         false => format!("isError: expected true, found false; the result is {}", excerpt(result)),

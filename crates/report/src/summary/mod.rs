@@ -3,12 +3,16 @@
 mod bench;
 mod check;
 mod diff;
+mod fuzz;
 mod profile;
 mod run;
 
 use std::{fmt, time::Duration};
 
-use crate::{TraceLine, Verdict, bench::BenchResult, check::CheckResult, diff::DiffResult, run_result::RunResult};
+use crate::{
+    TraceLine, Verdict, bench::BenchResult, check::CheckResult, diff::DiffResult, fuzz::FuzzResult,
+    run_result::RunResult,
+};
 
 /// The results that one report shows.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct Results {
     pub bench: Option<BenchResult>,
     /// The changes of one server.
     pub diff: Option<DiffResult>,
+    /// The bugs of one server.
+    pub fuzz: Option<FuzzResult>,
 }
 
 /// How a cell, a check or a threshold ended, worst first.
@@ -106,7 +112,7 @@ pub struct Summary {
 /// The results of one kind.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// `Scenarios`, `Checks`, `Profiles`, `Changes` or `Benchmark`.
+    /// `Scenarios`, `Checks`, `Profiles`, `Changes`, `Fuzzing` or `Benchmark`.
     pub title: &'static str,
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
@@ -114,7 +120,7 @@ pub struct Section {
     pub verdict: Verdict,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
-    /// What is counted: `cells`, `checks`, `profiles`, `changes` or `thresholds`.
+    /// What is counted: `cells`, `checks`, `profiles`, `changes`, `tools` or `thresholds`.
     pub unit: &'static str,
     /// How many of them have which outcome, worst first.
     pub counts: Vec<(Outcome, usize)>,
@@ -302,7 +308,8 @@ impl Results {
         let bench = self.bench.as_ref().map(bench::section);
         let diff = self.diff.as_ref().map(diff::section);
         let profiles = self.check.as_ref().and_then(profile::section);
-        let sections: Vec<_> = [run, check, profiles, diff, bench].into_iter().flatten().collect();
+        let fuzz = self.fuzz.as_ref().map(fuzz::section);
+        let sections: Vec<_> = [run, check, profiles, diff, fuzz, bench].into_iter().flatten().collect();
         let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
         Summary { verdict, sections }
     }

@@ -1,0 +1,84 @@
+//! The text report: a line for each tool, then each bug with its smallest input.
+
+use std::fmt::Write;
+
+use rehearse_document::text::shortened;
+
+use super::{FuzzBug, FuzzResult};
+use crate::{
+    Layout, Verdict,
+    palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
+    text::{printable, wrapped},
+};
+
+/// How much of an input is shown.
+const LONGEST: usize = 200;
+
+pub(crate) fn render(result: &FuzzResult, layout: &Layout) -> String {
+    let mut out = String::new();
+    let server = result.server.as_deref().unwrap_or("server");
+    let _ =
+        writeln!(out, "{}   {}   {}\n", styled(printable(server), STRONG), printable(&result.target), result.protocol);
+    let name_width = result.tools.iter().map(|tool| tool.name.chars().count()).max().unwrap_or_default().max(4);
+    let _ = writeln!(out, "{}", styled(format!("{:name_width$}  inputs  accepted  refused  bugs", "tool"), DIM));
+    for tool in &result.tools {
+        let bugs = result.bugs.iter().filter(|bug| bug.tool == tool.name).count();
+        let (sign, style) = match (bugs, &tool.reason) {
+            (1.., _) => ("✗", BAD),
+            (_, Some(_)) => ("·", DOUBTFUL),
+            _ => ("✓", GOOD),
+        };
+        let _ = writeln!(
+            out,
+            "{:name_width$}  {:>6}  {:>8}  {:>7}  {bugs:>4} {}",
+            printable(&tool.name),
+            tool.cases,
+            tool.accepted,
+            tool.refused,
+            styled(sign, style)
+        );
+        if let Some(reason) = &tool.reason {
+            wrapped(&mut out, &format!("not tested: {}", printable(reason)), "  ", layout.width);
+        }
+    }
+    result.bugs.iter().for_each(|bug| self::bug(&mut out, result, bug, layout.width));
+    conclusion(&mut out, result);
+    out
+}
+
+fn bug(out: &mut String, result: &FuzzResult, bug: &FuzzBug, width: usize) {
+    let (sign, style) = if result.fails(bug) { ("✗", BAD) } else { ("!", DOUBTFUL) };
+    let _ = writeln!(out, "\n{} {} {}", styled(sign, style), styled(bug.oracle, STRONG), printable(&bug.tool));
+    wrapped(out, &printable(&bug.message), "  ", width);
+    let input = shortened(&bug.arguments.to_string(), LONGEST);
+    wrapped(out, &format!("with {}", printable(&input)), "  ", width);
+    let validity = match bug.is_valid {
+        Some(true) => "the schema accepts this input",
+        Some(false) => "the schema refuses this input",
+        None => "the schema cannot be read",
+    };
+    let _ = writeln!(out, "  {}", styled(validity, DIM));
+}
+
+fn conclusion(out: &mut String, result: &FuzzResult) {
+    if let Some(error) = &result.error {
+        let _ = writeln!(out, "\n{} {}", styled("!", DOUBTFUL), printable(error));
+    }
+    let (word, style) = match result.verdict {
+        Verdict::Passed if result.bugs.is_empty() => ("no bug was found", GOOD),
+        Verdict::Passed => ("passed, with warnings", DOUBTFUL),
+        Verdict::Failed => ("failed", BAD),
+        Verdict::NothingTested => ("nothing was tested", DOUBTFUL),
+        Verdict::Incomplete | Verdict::CannotRun => ("not everything was tried", DOUBTFUL),
+    };
+    let seconds = result.duration.as_secs_f64();
+    let rate = if seconds > 0.0 { result.cases as f64 / seconds } else { 0.0 };
+    let bugs = if result.bugs.len() == 1 { "1 bug".to_owned() } else { format!("{} bugs", result.bugs.len()) };
+    let _ = writeln!(
+        out,
+        "\n{}   {bugs}, {} inputs, {rate:.0} a second   {seconds:.1} s, seed {}",
+        styled(word, style),
+        result.cases,
+        result.seed
+    );
+}

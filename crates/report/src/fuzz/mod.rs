@@ -1,0 +1,180 @@
+//! The result of `rehearse fuzz`.
+
+pub(crate) mod human;
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::{Verdict, milliseconds};
+
+/// The version of the data format.
+pub const FORMAT: u32 = 1;
+
+/// What has come of fuzzing the tools of a server.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzResult {
+    /// The version of this data format: [`FORMAT`].
+    pub format: u32,
+    /// The version of `rehearse`.
+    pub rehearse: String,
+    /// The command or URL of the server.
+    pub target: String,
+    /// The name and version that the server gives itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The protocol version.
+    pub protocol: String,
+    /// The seed of the random inputs.
+    pub seed: u64,
+    /// How long the run took.
+    #[serde(rename = "durationMs", with = "milliseconds")]
+    pub duration: Duration,
+    /// How many inputs were sent, without those of shrinking.
+    pub cases: usize,
+    /// Whether warnings fail the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Each tool.
+    pub tools: Vec<FuzzedTool>,
+    /// The bugs, worst first.
+    pub bugs: Vec<FuzzBug>,
+    /// Why the run ended before its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the exit code says.
+    pub verdict: Verdict,
+}
+
+/// What kind of input it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputKind {
+    /// A usual one.
+    Valid,
+    /// At a border of the schema.
+    Border,
+    /// With one rule of the schema broken.
+    Broken,
+    /// With a text that programs often mishandle.
+    Hostile,
+    /// Drawn at random.
+    Random,
+}
+
+/// How a bug is seen, worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Oracle {
+    /// The server ended, or the connection broke.
+    Crash,
+    /// A call was not answered, although others were.
+    Hang,
+    /// The answer is no message, or no result of the protocol.
+    Malformed,
+    /// The structured content does not match the output schema.
+    OutputSchema,
+    /// A text has a stack trace.
+    StackTrace,
+    /// An error of a tool is an error of the protocol, or of HTTP.
+    InternalError,
+    /// The tool accepts what its schema refuses.
+    InvalidAccepted,
+    /// The server refuses what the schema accepts.
+    ValidRefused,
+}
+
+/// A bug, with its smallest input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzBug {
+    /// How it is seen.
+    pub oracle: Oracle,
+    /// The tool.
+    pub tool: String,
+    /// The smallest arguments that were found.
+    pub arguments: Json,
+    /// What was seen, as a sentence.
+    pub message: String,
+    /// Whether the schema accepts the arguments; absent if it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_valid: Option<bool>,
+    /// What kind of input has shown it.
+    pub kind: InputKind,
+}
+
+/// What was done with a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FuzzedTool {
+    /// Its name.
+    pub name: String,
+    /// How many inputs it got.
+    pub cases: usize,
+    /// How many valid inputs had a result without an error.
+    pub accepted: usize,
+    /// How many valid inputs had an error.
+    pub refused: usize,
+    /// Why it was not tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl FuzzResult {
+    /// Decides the verdict. A run in which no tool has accepted an input has tested nothing.
+    pub fn decide(&mut self, is_interrupted: bool) {
+        self.verdict = match () {
+            () if self.bugs.iter().any(|bug| self.fails(bug)) => Verdict::Failed,
+            () if self.error.is_some() || is_interrupted => Verdict::CannotRun,
+            () if self.tools.iter().all(|tool| tool.reason.is_some()) => Verdict::NothingTested,
+            () => Verdict::Passed,
+        };
+    }
+
+    /// Whether a bug makes the verdict fail.
+    pub fn fails(&self, bug: &FuzzBug) -> bool {
+        self.strict || !bug.oracle.is_warning()
+    }
+}
+
+impl InputKind {
+    /// The word for it, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            InputKind::Valid => "valid",
+            InputKind::Border => "border",
+            InputKind::Broken => "broken",
+            InputKind::Hostile => "hostile",
+            InputKind::Random => "random",
+        }
+    }
+}
+
+impl Oracle {
+    /// Whether it is a warning: callers that keep to the schema meet no error.
+    pub const fn is_warning(self) -> bool {
+        matches!(self, Oracle::InternalError | Oracle::InvalidAccepted | Oracle::ValidRefused)
+    }
+
+    /// The word for it, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Oracle::Crash => "crash",
+            Oracle::Hang => "hang",
+            Oracle::Malformed => "malformed",
+            Oracle::OutputSchema => "output-schema",
+            Oracle::StackTrace => "stack-trace",
+            Oracle::InternalError => "internal-error",
+            Oracle::InvalidAccepted => "invalid-accepted",
+            Oracle::ValidRefused => "valid-refused",
+        }
+    }
+}
+
+impl fmt::Display for Oracle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

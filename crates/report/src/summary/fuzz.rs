@@ -1,0 +1,64 @@
+//! The section of `rehearse fuzz`.
+
+use super::{Case, Failure, Outcome, Section, Suite, counted, readable};
+use crate::fuzz::{FuzzBug, FuzzResult, FuzzedTool};
+
+pub(super) fn section(result: &FuzzResult) -> Section {
+    let mut section = Section {
+        title: "Fuzzing",
+        command: "rehearse fuzz",
+        unit: "tools",
+        duration: result.duration,
+        verdict: result.verdict,
+        counts: counted(result.tools.iter().map(|tool| of_tool(result, tool))),
+        suites: vec![Suite {
+            name: "rehearse fuzz".to_owned(),
+            cases: result.tools.iter().map(|it| case(result, it)).collect(),
+        }],
+        ..Section::default()
+    };
+    section.facts = vec![
+        ("server", result.server.clone().unwrap_or_else(|| result.target.clone())),
+        ("inputs", result.cases.to_string()),
+        ("duration", readable(result.duration)),
+        ("seed", result.seed.to_string()),
+        ("rehearse", result.rehearse.clone()),
+    ];
+    section.failures = result.bugs.iter().map(|bug| failure(result, bug)).collect();
+    section.failures.sort_by_key(|failure| failure.outcome);
+    section.remarks.extend(result.error.clone());
+    section
+}
+
+fn of_bug(result: &FuzzResult, bug: &FuzzBug) -> Outcome {
+    if result.fails(bug) { Outcome::Failed } else { Outcome::Warning }
+}
+
+fn of_tool(result: &FuzzResult, tool: &FuzzedTool) -> Outcome {
+    let bugs = result.bugs.iter().filter(|bug| bug.tool == tool.name);
+    let usual = if tool.reason.is_some() { Outcome::NotTested } else { Outcome::Passed };
+    bugs.map(|bug| of_bug(result, bug)).min().unwrap_or(usual)
+}
+
+fn case(result: &FuzzResult, tool: &FuzzedTool) -> Case {
+    let bugs: Vec<_> = result.bugs.iter().filter(|bug| bug.tool == tool.name).map(sentence).collect();
+    Case {
+        name: tool.name.clone(),
+        outcome: of_tool(result, tool),
+        message: bugs.first().cloned().or_else(|| tool.reason.clone()).unwrap_or_default(),
+        details: bugs.join("\n"),
+        ..Case::default()
+    }
+}
+
+fn sentence(bug: &FuzzBug) -> String {
+    format!("{} {} With {}.", bug.oracle, bug.message, bug.arguments)
+}
+
+fn failure(result: &FuzzResult, bug: &FuzzBug) -> Failure {
+    Failure {
+        level: Some(bug.oracle.as_str().to_owned()),
+        messages: vec![bug.message.clone(), format!("With {}.", bug.arguments)],
+        ..Failure::new(of_bug(result, bug), bug.tool.clone())
+    }
+}

@@ -1,0 +1,237 @@
+//! `rehearse fuzz`: inputs that break the tools of a server.
+
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use serde_json::Value;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Exit, Failure,
+    mcp::{
+        connection::duration,
+        target::{Server, TargetArgs},
+    },
+    output,
+    process_guard::block_on_guarded,
+    report::MoreReports,
+    scenario_server::scenario_server,
+    signals::Signals,
+    style,
+};
+use rehearse_check::target_text;
+use rehearse_client::ToolPermission;
+use rehearse_fuzz::{FuzzEvent, FuzzOptions, FuzzRun, fuzz, inputs, plan, scenario};
+use rehearse_protocol::Protocol;
+use rehearse_report::{
+    Format, Layout, Verdict,
+    fuzz::{FORMAT, FuzzBug, FuzzResult},
+    summary::Results,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse fuzz -- node server.js
+  rehearse fuzz --allow-tool 'divide' --budget 1m -- node server.js   also call this tool
+  rehearse fuzz --dry-run -- node server.js                           what would be sent
+  rehearse fuzz --write scenarios/fuzz -- node server.js              a scenario of each bug
+
+Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool. Use a server of a test: \
+inputs may be stored.
+
+Exit codes:
+  0  no bug, or only warnings      1  a bug was found
+  2  wrong usage                   3  the server cannot be reached, or does not start again; interrupted
+  4  no tool was tested";
+
+/// How many inputs of a tool `--dry-run` prints, without `--cases`.
+const SHOWN: usize = 20;
+
+/// Find inputs that break the tools of a server
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct FuzzArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Call these tools too; `*` stands for any text (repeatable)
+    #[arg(long = "allow-tool", value_name = "NAME")]
+    allowed_tools: Vec<String>,
+    /// Arguments with which a tool works (repeatable)
+    #[arg(long = "tool-args", value_name = "NAME=JSON", value_parser = super::check::tool_args)]
+    tool_args: Vec<(String, Value)>,
+    /// How long the run may take
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    budget: Duration,
+    /// How many inputs each tool gets at most
+    #[arg(long, value_name = "N")]
+    cases: Option<usize>,
+    /// Seed of the random inputs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Send no texts that programs often mishandle: paths, quotes, templates, NUL, long texts
+    #[arg(long)]
+    no_hostile: bool,
+    /// Print the tools and their inputs, and exit
+    #[arg(long)]
+    dry_run: bool,
+    /// Write a scenario of each bug to this folder; it fails until the bug is mended
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
+    /// Also fail on warnings
+    #[arg(long)]
+    strict: bool,
+    /// Protocol version, or `auto` to negotiate the newest
+    #[arg(long, value_name = "VERSION", default_value = "auto")]
+    protocol: Protocol,
+    /// Report format: human, json or junit
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
+    format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    reports: MoreReports,
+}
+
+pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
+    args.reports.check()?;
+    let server = args.target.one("--stdio or --http")?;
+    if args.dry_run {
+        return dry_run(args, &server);
+    }
+    let begun = Instant::now();
+    let stop = CancellationToken::new();
+    let ran = block_on_guarded(args.fuzz(&server, &stop))?;
+    let Some(ran) = ran else { return Ok(Exit::CannotRun) };
+    let ran = match ran {
+        Ok(ran) => ran,
+        Err(error) => return Err(Failure::cannot(server.resolved.secrets.hidden(&error))),
+    };
+    let hidden = |text: &str| server.resolved.secrets.hidden(text);
+    let bugs = ran.bugs.into_iter().map(|bug| FuzzBug { message: hidden(&bug.message), ..bug });
+    let mut result = FuzzResult {
+        format: FORMAT,
+        rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+        target: hidden(&target_text(&server.resolved.config.target)),
+        server: ran.server,
+        protocol: ran.version,
+        seed: args.seed,
+        duration: begun.elapsed(),
+        cases: ran.cases,
+        strict: args.strict,
+        tools: ran.tools,
+        bugs: bugs.collect(),
+        error: ran.error,
+        verdict: Verdict::Passed,
+    };
+    result.decide(stop.is_cancelled());
+    args.write_scenarios(&server, &result)?;
+    let verdict = result.verdict;
+    let results = Results { fuzz: Some(result), ..Results::default() };
+    let layout = Layout { width: style::width(), ..Layout::default() };
+    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
+    args.reports.write(results)?;
+    Ok(verdict.into())
+}
+
+impl FuzzArgs {
+    fn options(&self) -> FuzzOptions {
+        FuzzOptions {
+            tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
+            seed: self.seed,
+            budget: self.budget,
+            cases: self.cases,
+            is_hostile: !self.no_hostile,
+            protocol: self.protocol,
+            events: None,
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Fuzzes the server; `None` if it was interrupted twice.
+    ///
+    /// # Errors
+    /// Signals cannot be handled.
+    async fn fuzz(
+        &self,
+        server: &Server,
+        stop: &CancellationToken,
+    ) -> Result<Option<Result<FuzzRun, String>>, Failure> {
+        let mut signals =
+            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let (sender, mut events) = unbounded_channel();
+        let options = FuzzOptions { events: Some(sender), stop: stop.clone(), ..self.options() };
+        let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
+        let shown = async {
+            let mut bugs = 0;
+            let begun = Instant::now();
+            while let Some(event) = events.recv().await {
+                match event {
+                    FuzzEvent::Sent(cases) => {
+                        let rate = cases as f64 / begun.elapsed().as_secs_f64().max(0.001);
+                        progress.set_message(format!("{cases} inputs, {rate:.0} a second, {bugs} bugs"));
+                    }
+                    FuzzEvent::Found(..) => bugs += 1,
+                }
+            }
+        };
+        let fuzzing = async {
+            let run = fuzz(&server.resolved.config, &options).await;
+            drop(options);
+            run
+        };
+        let both = Box::pin(async { tokio::join!(fuzzing, shown).0 });
+        let run = signals.run_until_signal(stop, "interrupted: reporting what was found so far\n", both).await;
+        progress.finish_and_clear();
+        Ok(run)
+    }
+
+    /// # Errors
+    /// A file cannot be written.
+    fn write_scenarios(&self, server: &Server, result: &FuzzResult) -> Result<(), Failure> {
+        let Some(folder) = self.write.as_deref().filter(|_| !result.bugs.is_empty()) else { return Ok(()) };
+        let cannot = |error: std::io::Error| Failure::cannot(format!("cannot write {}: {error}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(cannot)?;
+        let at = scenario_server(&server.resolved.config.target, folder);
+        let mut names = std::collections::HashMap::new();
+        for bug in &result.bugs {
+            let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+            let name: String = format!("{}-{}", bug.tool, bug.oracle).chars().map(plain).collect();
+            let count: &mut usize = names.entry(name.clone()).or_default();
+            *count += 1;
+            let number = if *count == 1 { String::new() } else { format!("-{count}") };
+            let path = folder.join(format!("{name}{number}.yaml"));
+            output::write_file(&path, scenario(bug, &at, &result.protocol).as_bytes())?;
+            style::print(&format!("wrote {}\n", path.display()));
+        }
+        Ok(())
+    }
+}
+
+/// Prints what would be sent: a line for each input.
+fn dry_run(args: &FuzzArgs, server: &Server) -> Result<Exit, Failure> {
+    let options = args.options();
+    let planned = block_on_guarded(async { Ok(plan(&server.resolved.config, &options).await) })?;
+    let planned = planned.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
+    let mut text = String::new();
+    for tool in &planned {
+        if let Some(reason) = tool.reason {
+            text.push_str(&format!("{}: not called: {reason}\n", style::printable(&tool.name)));
+            continue;
+        }
+        let example = args.tool_args.iter().find(|(name, _)| *name == tool.name).map(|(_, it)| it);
+        for (kind, arguments) in
+            inputs(&tool.schema, example, args.seed, !args.no_hostile).take(args.cases.unwrap_or(SHOWN))
+        {
+            text.push_str(&format!("{} {} {arguments}\n", style::printable(&tool.name), kind.as_str()));
+        }
+    }
+    output::write(text.as_bytes())?;
+    let is_empty = planned.iter().all(|tool| tool.reason.is_some());
+    Ok(if is_empty { Exit::NothingSelected } else { Exit::Success })
+}

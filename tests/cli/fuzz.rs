@@ -1,0 +1,93 @@
+//! `rehearse fuzz`.
+
+use serde_json::Value as Json;
+
+use crate::rehearse::Rehearse;
+
+/// A tool for each kind of bug, and one without.
+const PLANTED: &str = r#"
+server: { name: planted, version: 1.0.0 }
+tools:
+  - name: crash
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { n: { type: integer, minimum: 0, maximum: 9 }, note: { type: string } }, required: [n] }
+    rules:
+      - { when: { args: { n: 9 } }, steps: [{ exit: 3 }] }
+      - { reply: fine }
+  - name: shape
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { kind: { enum: [a, b, c] } }, required: [kind] }
+    rules:
+      - { when: { args: { kind: c } }, reply: { raw: '{"jsonrpc":"2.0","id":{{ id | tojson }},"result":{"content":"text"}}' } }
+      - { reply: fine }
+  - name: trace
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    rules:
+      - when: { args: { text: "`" } }
+        reply: { error: "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: no" }
+      - { reply: fine }
+  - name: strict
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { text: { type: string, maxLength: 3 } }, required: [text], additionalProperties: false }
+    reply: fine
+  - { name: writes, inputSchema: { type: object }, reply: done }
+"#;
+
+pub(crate) fn fuzz(args: &[&str]) -> Rehearse {
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let args =
+        ["fuzz", "--cases", "150", "--stdio", &server].into_iter().chain(args.iter().copied()).map(ToOwned::to_owned);
+    Rehearse::new().file("mock.yaml", PLANTED).args(args.collect::<Vec<_>>())
+}
+
+#[test]
+fn planted_bugs_are_found_with_their_smallest_input_and_become_scenarios() {
+    let run =
+        fuzz(&["--format", "json", "--write", "scenarios", "--report", "r.xml", "--report", "r.html"]).run().code(1);
+    let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let bugs = result["bugs"].as_array().expect("bugs").iter();
+    let bugs: Vec<_> = bugs.map(|bug| format!("{} {} {}", bug["oracle"], bug["tool"], bug["arguments"])).collect();
+    for bug in
+        [r#""crash" "crash" {"n":9}"#, r#""malformed" "shape" {"kind":"c"}"#, r#""stack-trace" "trace" {"text":"`"}"#]
+    {
+        assert!(bugs.iter().any(|found| found == bug), "no {bug} in {bugs:?}");
+    }
+    assert!(run.read("r.xml").contains("crash") && run.read("r.html").contains("Fuzzing"));
+    let again = |mock: &str| {
+        let names =
+            ["crash-crash", "shape-malformed", "trace-stack-trace"].map(|name| format!("scenarios/{name}.yaml"));
+        let story = names.iter().fold(Rehearse::new(), |story, name| story.file(name, &run.read(name)));
+        story.file("mock.yaml", mock).args(["run"]).run()
+    };
+    again(PLANTED).stdout_has("3 failed").code(1);
+    let mended = PLANTED.replace("steps: [{ exit: 3 }]", "reply: { error: too large }");
+    let mended = mended.replace("content\":\"text\"", "content\":[]").replace("Traceback", "No");
+    again(&mended).stdout_has("3 passed").code(0);
+}
+
+#[test]
+fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
+    let run = fuzz(&["--dry-run"]).run().code(0);
+    let run = run
+        .stdout_has("writes: not called: it is not annotated with readOnlyHint")
+        .stdout_has("crash border {\"n\":9}");
+    run.stdout_has("strict broken {\"text\":null}");
+    let only = format!("'{}' mock only.yaml", Rehearse::BINARY);
+    let none =
+        Rehearse::new().file("only.yaml", "tools: [{ name: a, reply: b }]").args(["fuzz", "--stdio", &only]).run();
+    none.stdout_has("not tested: it is not annotated with readOnlyHint").stdout_has("nothing was tested").code(4);
+}
+
+#[test]
+fn what_a_schema_refuses_and_a_tool_accepts_is_a_warning() {
+    let lax = format!("'{}' mock lax.yaml", Rehearse::BINARY);
+    let mock = "tools: [{ name: a, annotations: { readOnlyHint: true }, unchecked: true, inputSchema: { type: object, properties: { n: { type: integer } }, required: [n] }, reply: fine }]";
+    let run = |args: &[&str]| {
+        let args =
+            ["fuzz", "--cases", "60", "--stdio", &lax].into_iter().chain(args.iter().copied()).map(ToOwned::to_owned);
+        Rehearse::new().file("lax.yaml", mock).args(args.collect::<Vec<_>>()).run()
+    };
+    run(&[]).stdout_has("invalid-accepted a").stdout_has("with {}").stdout_has("passed, with warnings").code(0);
+    run(&["--strict"]).code(1);
+}
