@@ -58,9 +58,8 @@ pub(super) use {
 const EXAMPLES: &str = "\
 Examples:
   rehearse check -- node server.js                   a server on stdio
-  rehearse check files --mcp-config .mcp.json        a server of a config
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
-  rehearse check --http URL --auth-server --login    the authorization server that the server names
+  rehearse check --http URL --auth-server --login    its authorization server
 
 Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.
 
@@ -118,7 +117,7 @@ pub(super) struct CheckArgs {
     /// Also count violations that come from an SDK and that the author of the server cannot mend
     #[arg(long, hide_short_help = true)]
     sdk: bool,
-    /// Also count harm: hidden characters, deceptive names and hints, parameters for secrets
+    /// Also count harm: hidden characters, deceptive names, false hints
     #[arg(long)]
     safety: bool,
     /// How long the whole run may take

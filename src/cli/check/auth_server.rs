@@ -21,7 +21,7 @@ const LOGIN: Duration = Duration::from_secs(300);
 /// What `--auth-server` needs.
 #[derive(Debug, Args)]
 pub(super) struct AuthServerArgs {
-    /// Check an authorization server instead: this one, or those that the server names
+    /// Check an authorization server: this one, or those of the server
     #[arg(long, value_name = "ISSUER", num_args = 0..=1, conflicts_with_all = ["trace", "trace_file"])]
     pub(super) auth_server: Option<Option<String>>,
     /// Log in: with this command, which gets the URL, or in the browser

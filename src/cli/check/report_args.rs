@@ -16,7 +16,7 @@ use rehearse_report::{
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Run only these checks: an id, its beginning or a pattern (repeatable)
+    /// Run only these checks: ids, beginnings or patterns (repeatable)
     #[arg(long = "only", value_name = "ID")]
     pub(super) only: Vec<String>,
     /// Also fail on violated SHOULDs
