@@ -65,8 +65,7 @@ Tools are called only if they are annotated with readOnlyHint, or named by --all
 
 Exit codes:
   0  no MUST is violated    1  a MUST is violated, or what --strict, --baseline or --profile say
-  2  wrong usage            3  the server cannot be reached; interrupted; --budget was too short
-  4  nothing was selected, or nothing selected was tested";
+  2  wrong usage    3  the server cannot be reached, or the time was over    4  nothing was tested";
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
@@ -86,14 +85,13 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
-    /// Check only this protocol version, or `all` in full (repeatable) [default: the newest of each era in full, the others
-    /// briefly]
+    /// Check only this version, or `all` in full (repeatable)
     #[arg(long = "protocol-version", alias = "protocol", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
     versions: Vec<CheckedVersions>,
     /// Call these tools too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allowed_tools: Vec<String>,
-    /// Send odd values and optional arguments to these prompts; `*` stands for any text (repeatable)
+    /// Vary the arguments of these prompts, too (repeatable)
     #[arg(long = "allow-prompt", hide_short_help = true, value_name = "NAME")]
     varied_prompts: Vec<String>,
     /// The arguments for a tool (repeatable)
@@ -111,25 +109,25 @@ pub(super) struct CheckArgs {
     /// A bearer token for another server
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_wrong_audience: Option<String>,
-    /// Does it work in this host, API or directory? Also `all` and `list`
+    /// Does it work in this host or API? Also `all` and `list`
     #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
     profiles: Vec<String>,
-    /// Also count violations that come from an SDK and that the author of the server cannot mend
+    /// Also count violations that come from an SDK
     #[arg(long, hide_short_help = true)]
     sdk: bool,
-    /// Also count harm: hidden characters, deceptive names, false hints
+    /// Also count harm, such as hidden characters
     #[arg(long)]
     safety: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
-    /// Timeout from the start of a server to the end of its handshake
+    /// Timeout of a start with its handshake
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     start_timeout: Duration,
     /// How long one request may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     timeout: Duration,
-    /// How long to wait before silence counts as silence
+    /// When silence counts as silence
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
     grace: Duration,
     #[command(flatten)]

@@ -70,7 +70,7 @@ pub(super) struct FuzzArgs {
     #[arg(long, value_name = "N")]
     cases: Option<usize>,
     /// Seed of the random inputs
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     seed: u64,
     /// Send no texts that programs often mishandle: paths, quotes, templates, NUL, long texts
     #[arg(long)]
@@ -85,14 +85,14 @@ pub(super) struct FuzzArgs {
     #[arg(long)]
     strict: bool,
     /// Protocol version, or `auto` to negotiate the newest
-    #[arg(long, value_name = "VERSION", default_value = "auto")]
+    #[arg(long, value_name = "VERSION", default_value = "auto", hide_short_help = true)]
     protocol: Protocol,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
     format: Format,
     /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", hide_short_help = true)]
     output: Option<PathBuf>,
     #[command(flatten)]
     reports: MoreReports,

@@ -77,7 +77,9 @@ fn a_trace_is_judged_as_the_run_that_wrote_it() {
     let verdicts = |run: &Run| {
         let json: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
         let checks = json["servers"][0]["versions"][0]["checks"].as_array().expect("checks").clone();
-        checks.iter().map(|check| format!("{} {}", check["id"], check["verdict"])).collect::<Vec<_>>()
+        // A trace does not have the environment of the server.
+        let known = checks.iter().filter(|check| check["id"] != "safety.env.canary");
+        known.map(|check| format!("{} {}", check["id"], check["verdict"])).collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&run), verdicts(&again));
 }

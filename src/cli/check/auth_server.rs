@@ -21,16 +21,16 @@ const LOGIN: Duration = Duration::from_secs(300);
 /// What `--auth-server` needs.
 #[derive(Debug, Args)]
 pub(super) struct AuthServerArgs {
-    /// Check an authorization server: this one, or those of the server
-    #[arg(long, value_name = "ISSUER", num_args = 0..=1, conflicts_with_all = ["trace", "trace_file"])]
+    /// Check an authorization server, or those of the server
+    #[arg(long, value_name = "ISSUER", num_args = 0..=1, hide_short_help = true, conflicts_with_all = ["trace", "trace_file"])]
     pub(super) auth_server: Option<Option<String>>,
-    /// Log in: with this command, which gets the URL, or in the browser
+    /// Log in with this command, or in the browser
     #[arg(long, value_name = "CMD", num_args = 0..=1, requires = "auth_server", hide_short_help = true)]
     login: Option<Option<String>>,
-    /// The id of a public client of the authorization server [default: one is registered]
+    /// The id of a public client [default: one is registered]
     #[arg(long, value_name = "ID", requires = "auth_server", hide_short_help = true)]
     client_id: Option<String>,
-    /// The port of the redirect URI http://127.0.0.1:PORT/callback [default: any]
+    /// The port of the redirect after the login [default: any]
     #[arg(long, value_name = "PORT", requires = "auth_server", hide_short_help = true)]
     callback_port: Option<u16>,
 }

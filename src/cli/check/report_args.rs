@@ -16,7 +16,7 @@ use rehearse_report::{
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// Run only these checks: ids, beginnings or patterns (repeatable)
+    /// Run only these checks: ids or patterns (repeatable)
     #[arg(long = "only", value_name = "ID")]
     pub(super) only: Vec<String>,
     /// Also fail on violated SHOULDs
@@ -46,7 +46,7 @@ pub(super) struct ReportArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     reports: MoreReports,
-    /// List what was not tested and what comes from an SDK, with the reasons
+    /// List what was not tested, and why
     #[arg(short, long, hide_short_help = true)]
     verbose: bool,
     /// Print the selected checks and exit
