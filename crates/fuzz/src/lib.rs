@@ -1,7 +1,7 @@
 //! Finds inputs that break the tools of a server.
 //!
 //! [`fuzz`] calls each tool that may be called with inputs of four kinds: valid ones at the borders of its schema, ones that
-//! break one rule of it, texts that programs often mishandle, and random ones. An [oracle](oracle) says of each outcome
+//! break one rule of it, texts that programs often mishandle, and random ones. An oracle says of each outcome
 //! whether something is wrong. What is wrong in the same way with the same tool is one bug; its input is made as small as
 //! it can be, and confirmed on a new connection. A tool of which every valid input was refused is not tested, never passed.
 

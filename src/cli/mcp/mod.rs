@@ -56,7 +56,6 @@ Examples:
   rehearse mcp list-tools files --mcp-config .mcp.json
   rehearse mcp call-tool read path=README.md -- npx -y mcp-files
   rehearse mcp read-resource --http https://example.com/mcp docs://index
-  rehearse mcp status                                 the connection state of every server
   rehearse mcp auth web                               get an OAuth token for a server
 
 Servers come from config files (see `rehearse config show`), -- COMMAND, --http, --sse or --ws.
