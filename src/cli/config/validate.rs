@@ -40,11 +40,11 @@ Examples:
   rehearse validate-config ~/.cursor/mcp.json .vscode/mcp.json --strict
   rehearse validate-config --dialect claude-desktop - < config.json
   rehearse validate-config --portable --format github        annotations, for CI
-  rehearse validate-config --format sarif --output mcp.sarif
   rehearse validate-config server.json manifest.json --connect --stdio 'node server.js'
 
 The client of a file is detected from the path and the content; --dialect sets it. Servers are \
-started only with --connect. A server.json, the manifest.json of a bundle and a SKILL.md are checked, too. docs/config-diagnostics.md explains every code.
+started only with --connect. server.json, manifest.json and SKILL.md are \
+checked, too. docs/config-diagnostics.md explains every code.
 
 Exit codes:
   0  valid, perhaps with advice
@@ -71,16 +71,16 @@ pub(crate) struct ValidateArgs {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Skip the checks that depend on this machine: programs, folders, variables
+    /// Skip the checks that depend on this machine
     #[arg(long)]
     portable: bool,
     /// Connect to every enabled server of the valid files and list its tools
     #[arg(long)]
     connect: bool,
-    /// With --connect: compare a server.json or manifest.json with this server
+    /// With --connect: compare a release file with this server
     #[arg(long, value_name = "COMMAND", requires = "connect")]
     stdio: Option<String>,
-    /// With --connect: timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
+    /// With --connect: timeout of a start [default: from the config, or 30s]
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "connect")]
     start_timeout: Option<Duration>,
     /// Show tokens and passwords
