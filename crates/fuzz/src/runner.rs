@@ -54,7 +54,7 @@ pub struct FuzzOptions {
     pub is_hostile: bool,
     /// The version that the client asks for.
     pub protocol: Protocol,
-    /// Told of the progress.
+    /// Gets the progress.
     pub events: Option<UnboundedSender<FuzzEvent>>,
     /// Ends the run.
     pub stop: CancellationToken,

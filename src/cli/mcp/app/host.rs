@@ -44,7 +44,7 @@ type Windows = watch::Sender<i64>;
 /// The files of one origin.
 struct Site {
     hosts: HostPolicy,
-    /// What only we know, so that nobody else on this machine finds the pages.
+    /// What only we know, so that no other user of this machine finds the pages.
     folder: String,
     files: Vec<(&'static str, &'static str, Vec<u8>)>,
     policy: HeaderValue,
