@@ -14,7 +14,10 @@ use crate::{
     oracle::{Expected, Wrong, judge},
     shrink::smaller,
 };
-use rehearse_client::{CallOptions, ConnectError, Failure, ServerParams, Session, ToolOutcome, ToolPermission};
+use rehearse_client::{
+    CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, ServerParams, Session, ToolOutcome,
+    ToolPermission,
+};
 use rehearse_document::json_schema::{self, Validator};
 use rehearse_protocol::Protocol;
 use rehearse_report::fuzz::{FuzzBug, FuzzedTool, InputKind, Oracle};
@@ -34,6 +37,8 @@ const SLOW_SHRINKS: usize = 60;
 const LONGEST_SHRINK: Duration = Duration::from_secs(20);
 /// How many calls of a tool are made before the next tool has its turn.
 const TURN: usize = 50;
+/// How many events of a connection are kept.
+const EVENTS: usize = 500;
 /// How many bugs of one tool are kept.
 const MOST_BUGS: usize = 20;
 /// How often a server may fail to start again.
@@ -102,15 +107,23 @@ pub struct PlannedTool {
 /// # Errors
 /// The server cannot be reached, or does not list its tools.
 pub async fn plan(params: &ServerParams, options: &FuzzOptions) -> Result<Vec<PlannedTool>, String> {
-    let session = Session::connect(params, options.protocol).await.map_err(|error| error.to_string())?;
+    let session = connect(params, options).await.map_err(|error| error.to_string())?;
     let definitions = list(&session).await;
     session.close().await;
     Ok(definitions?.iter().map(|definition| planned(definition, options)).collect())
 }
 
 fn planned(definition: &Json, options: &FuzzOptions) -> PlannedTool {
-    let reason = (!options.tools.allows(definition)).then_some("it is not annotated with readOnlyHint");
+    let is_open = definition["annotations"]["openWorldHint"] == true;
+    let why = if is_open { "it is annotated with openWorldHint" } else { "it is not annotated with readOnlyHint" };
+    let reason = (!options.tools.allows(definition)).then_some(why);
     PlannedTool { name: name(definition), schema: definition["inputSchema"].clone(), reason }
+}
+
+/// Opens a session that keeps only the latest events, because a run has many.
+async fn connect(params: &ServerParams, options: &FuzzOptions) -> Result<Session, ConnectError> {
+    let kept = ConnectOptions { recorder: ClientRecorder::with_limit(EVENTS), ..ConnectOptions::default() };
+    Session::connect_with(params, options.protocol, kept).await
 }
 
 async fn list(session: &Session) -> Result<Vec<Json>, String> {
@@ -128,7 +141,7 @@ fn name(definition: &Json) -> String {
 /// # Errors
 /// The server cannot be reached, or does not list its tools.
 pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRun, String> {
-    let session = Session::connect(params, options.protocol).await.map_err(|error| error.to_string())?;
+    let session = connect(params, options).await.map_err(|error| error.to_string())?;
     let definitions = list(&session).await?;
     let info = session.info();
     let own = info.server_info.as_ref().and_then(|it| serde_json::from_str::<Json>(it.get()).ok()).unwrap_or_default();
@@ -212,7 +225,7 @@ impl Target<'_> {
     /// Opens a new connection.
     async fn restart(&mut self) -> Result<(), ConnectError> {
         self.close().await;
-        let opened = Session::connect(self.params, self.options.protocol).await;
+        let opened = connect(self.params, self.options).await;
         self.failed_starts = if opened.is_ok() { 0 } else { self.failed_starts + 1 };
         self.session = Some(opened?);
         Ok(())
