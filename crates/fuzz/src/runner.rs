@@ -1,9 +1,6 @@
 //! Calls the tools, and finds the smallest input of each bug.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashSet, time::Duration};
 
 use serde_json::Value as Json;
 use tokio::{sync::mpsc::UnboundedSender, time::Instant};
@@ -20,7 +17,7 @@ use rehearse_client::{
 };
 use rehearse_document::json_schema::{self, Validator};
 use rehearse_protocol::Protocol;
-use rehearse_report::fuzz::{FuzzBug, FuzzedTool, InputKind, Oracle};
+use rehearse_report::fuzz::{FuzzBug, FuzzedTool, Oracle};
 
 /// How long a call may take at least before it counts as a hang.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(2);
@@ -33,6 +30,8 @@ const FACTOR: u32 = 50;
 /// How many calls one shrinking may take: of what is answered at once, and of what ends the connection or hangs.
 const SHRINKS: usize = 600;
 const SLOW_SHRINKS: usize = 60;
+/// How many times as long a hang may take when it is confirmed.
+const PATIENCE: u32 = 3;
 /// How long one shrinking may take.
 const LONGEST_SHRINK: Duration = Duration::from_secs(20);
 /// How many calls of a tool are made before the next tool has its turn.
@@ -242,7 +241,6 @@ struct Tool<'t> {
     good: Option<Json>,
     usual: Duration,
     known: HashSet<(Oracle, String)>,
-    sent: BTreeMap<InputKind, usize>,
     accepted: usize,
     refused: usize,
     cases: usize,
@@ -264,7 +262,6 @@ impl<'t> Tool<'t> {
             good: None,
             usual: Duration::ZERO,
             known: HashSet::new(),
-            sent: BTreeMap::new(),
             accepted: 0,
             refused: 0,
             cases: 0,
@@ -297,7 +294,6 @@ impl<'t> Tool<'t> {
     async fn next(&mut self, target: &mut Target<'_>) -> Option<FuzzBug> {
         let (kind, arguments) = self.inputs.as_mut()?.next()?;
         self.cases += 1;
-        *self.sent.entry(kind).or_default() += 1;
         let (limit, begun) = (self.limit(), Instant::now());
         let outcome = target.call(&self.name, &arguments, limit).await?;
         let took = begun.elapsed();
@@ -335,6 +331,8 @@ impl<'t> Tool<'t> {
     /// in the same way.
     async fn again(&self, target: &mut Target<'_>, arguments: &Json, wrong: &Wrong, limit: Duration) -> Option<Wrong> {
         target.restart().await.ok()?;
+        // A machine that was busy for a moment makes no hang.
+        let limit = if wrong.oracle == Oracle::Hang { limit * PATIENCE } else { limit };
         if let (Oracle::Hang, Some(good)) = (wrong.oracle, &self.good) {
             target.call(&self.name, good, limit).await?.ok()?;
         }
@@ -385,6 +383,9 @@ impl<'t> Tool<'t> {
             None if self.accepted == 0 && self.unanswered > 0 => Some("it answered no valid input in time".to_owned()),
             None if self.accepted == 0 => {
                 Some("it refused every valid input; --tool-args NAME=JSON names one that works".to_owned())
+            }
+            None if self.unanswered >= MOST_UNANSWERED => {
+                Some(format!("{MOST_UNANSWERED} calls had no answer, so it got no more of them"))
             }
             None => None,
         };

@@ -38,7 +38,16 @@ pub(crate) fn render(result: &FuzzResult, layout: &Layout) -> String {
             styled(sign, style)
         );
         if let Some(reason) = &tool.reason {
-            wrapped(&mut out, &format!("not tested: {}", printable(reason)), "  ", layout.width);
+            wrapped(
+                &mut out,
+                &format!(
+                    "{}: {}",
+                    if tool.accepted == 0 { "not tested" } else { "not tried to the end" },
+                    printable(reason)
+                ),
+                "  ",
+                layout.width,
+            );
         }
     }
     result.bugs.iter().for_each(|bug| self::bug(&mut out, result, bug, layout.width));

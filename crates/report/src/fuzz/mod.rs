@@ -117,7 +117,7 @@ pub struct FuzzedTool {
     pub accepted: usize,
     /// How many valid inputs had an error.
     pub refused: usize,
-    /// Why it was not tested.
+    /// Why it was not tested, or not to the end if it has accepted an input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -128,7 +128,8 @@ impl FuzzResult {
         self.verdict = match () {
             () if self.bugs.iter().any(|bug| self.fails(bug)) => Verdict::Failed,
             () if self.error.is_some() || is_interrupted => Verdict::CannotRun,
-            () if self.tools.iter().all(|tool| tool.reason.is_some()) => Verdict::NothingTested,
+            () if self.tools.iter().all(|tool| tool.accepted == 0) => Verdict::NothingTested,
+            () if self.tools.iter().any(|tool| tool.accepted > 0 && tool.reason.is_some()) => Verdict::Incomplete,
             () => Verdict::Passed,
         };
     }
@@ -176,5 +177,38 @@ impl Oracle {
 impl fmt::Display for Oracle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_was_not_tried_to_the_end_is_no_pass() {
+        let verdict = |accepted, reason: Option<&str>| {
+            let reason = reason.map(ToOwned::to_owned);
+            let tool = FuzzedTool { name: "a".to_owned(), cases: 9, accepted, refused: 0, reason };
+            let mut result = FuzzResult {
+                format: FORMAT,
+                rehearse: String::new(),
+                target: String::new(),
+                server: None,
+                protocol: String::new(),
+                seed: 1,
+                duration: Duration::ZERO,
+                cases: 9,
+                strict: false,
+                tools: vec![tool],
+                bugs: Vec::new(),
+                error: None,
+                verdict: Verdict::Passed,
+            };
+            result.decide(false);
+            result.verdict
+        };
+        assert_eq!(verdict(5, None), Verdict::Passed);
+        assert_eq!(verdict(5, Some("10 calls had no answer")), Verdict::Incomplete);
+        assert_eq!(verdict(0, Some("it refused every valid input")), Verdict::NothingTested);
     }
 }
