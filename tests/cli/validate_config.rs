@@ -407,3 +407,53 @@ fn a_release_file_is_compared_with_its_server() {
     config.stderr_has("--stdio names the server of a release file");
     files(manifest).args(["--connect", "--stdio", "sh -c 'exit 3'"]).run().code(3);
 }
+
+#[test]
+fn what_a_release_file_describes_is_started_and_compared() {
+    let script = "server: { name: weather, version: 1.2.3 }\ntools: [{ name: forecast, reply: x }]\n";
+    let manifest = format!(
+        r#"{{"manifest_version": "0.3", "name": "weather", "version": "1.2.3", "description": "W.",
+  "author": {{"name": "Ada"}}, "tools": [{{"name": "forecst"}}],
+  "user_config": {{"token": {{"type": "string", "title": "T", "description": "D", "required": true}}}},
+  "server": {{"type": "node", "entry_point": "mock.yaml", "mcp_config": {{"command": "sh", "env": {{"TOKEN": "${{user_config.token}}"}},
+    "args": ["-c", "test \"$TOKEN\" = geheim && exec {} mock ${{__dirname}}/mock.yaml"]}}}}}}"#,
+        Rehearse::BINARY
+    );
+    let files = || validate("w/manifest.json", &manifest).file("w/mock.yaml", script).args(["--connect"]);
+    let run = files().env("TOKEN", "geheim").run().code(0);
+    let run = run
+        .stdout_has("the server has no `forecst` in its tools")
+        .stdout_has("  - Total tools: 1\n    ✓ weather: 1 tool");
+    assert!(!run.stdout_text().contains("geheim"));
+    let run = files().env("TOKEN", "").run().code(1);
+    let run = run.stdout_has("cannot start `weather`: `user_config.token` has no value");
+    run.stdout_has("set the environment variable TOKEN");
+    let mock = format!("{} mock ./mock.yaml", Rehearse::BINARY);
+    let run = files().env("TOKEN", "").args(["--stdio", &mock.replace("./", "w/")]).run().code(0);
+    run.stdout_has("the server has no `forecst` in its tools");
+}
+
+#[test]
+fn packages_are_started_one_by_one_and_name_what_they_lack() {
+    let server = r#"{"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
+  "name": "io.github.ada/weather", "description": "W.", "version": "1.2.3", "packages": [
+    {"registryType": "npm", "identifier": "weather", "version": "1.2.3", "transport": {"type": "stdio"}},
+    {"registryType": "pypi", "identifier": "weather", "version": "1.2.3", "transport": {"type": "stdio"},
+     "environmentVariables": [{"name": "LEVEL", "default": "info"}]}]}"#;
+    let npx = format!("#!/bin/sh\ntest \"$*\" = '-y weather@1.2.3' && exec {} mock mock.yaml\n", Rehearse::BINARY);
+    let uvx = "#!/bin/sh\necho \"$1 $LEVEL: the environment variable WEATHER_REGION is missing\" >&2; exit 1\n";
+    let files = |place: &str| {
+        let script = "server: { name: rain, version: 1.2.3 }\n";
+        let files = Rehearse::new().file("mock.yaml", script).file("bin/npx", &npx).file("bin/uvx", uvx);
+        let run =
+            format!("chmod +x bin/*; PATH=$PWD/bin:$PATH exec {} validate-config {place} --connect", Rehearse::BINARY);
+        files.file("r/server.json", server).program("sh").args(["-c", &run]).run()
+    };
+    let run = files("r/server.json").code(1).stdout_has("✓ npm weather@1.2.3: 0 tools");
+    let run = run.stdout_has("and it names itself `rain`").stdout_has("cannot connect to `pypi weather==1.2.3`");
+    let run = run.stdout_has("weather==1.2.3 info: the environment variable WEATHER_REGION is missing");
+    run.stdout_has("the server asks for the variable WEATHER_REGION, which the file does not declare");
+    // What is only found is not started.
+    let run = files("r").code(0).stdout_has("Kind: server.json of the MCP registry");
+    assert!(!run.stdout_text().contains("npm weather"));
+}

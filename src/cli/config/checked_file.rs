@@ -13,6 +13,8 @@ pub(super) struct CheckedFile {
     pub(super) config: Option<ClientConfig>,
     /// What a release file is and says.
     pub(super) release: Option<(Release, Node)>,
+    /// Whether to start what the release file describes.
+    pub(super) is_to_start: bool,
     /// The base of relative paths in the file.
     pub(super) folder: PathBuf,
 }

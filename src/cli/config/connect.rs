@@ -1,6 +1,6 @@
 //! `--connect`: connects to the servers of valid files and lists their tools.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
@@ -27,9 +27,11 @@ use rehearse_client::{
 use rehearse_client_configs::{
     ClientConfig, Machine, Project, Variables, codes,
     policy::{Patterns, Policy},
+    release::{Offered, Release, compare},
+    secret::is_secret_name,
     server,
 };
-use rehearse_document::nearest;
+use rehearse_document::{Node, Source, nearest};
 use rehearse_hub::Notice;
 use rehearse_profile::{Profile, builtin_of_dialect};
 use rehearse_report::findings::{Contact, Finding};
@@ -40,17 +42,23 @@ const UNFIT: usize = 5;
 /// How many lines of a server's standard error are shown.
 const STDERR_LINES: usize = 5;
 
-/// Connects to every enabled server of the valid files, except those of other projects. Returns whether the user
-/// interrupted it.
+/// Connects to every enabled server of the valid files, except those of other projects, and to those of release files.
+/// Returns whether the user interrupted it.
 ///
 /// # Errors
 /// Processes or the async runtime cannot be started.
 pub(super) fn connect_all(
     checked: &mut [CheckedFile],
+    released: Vec<Candidate>,
     start_timeout: Option<Duration>,
     shows_secrets: bool,
 ) -> Result<bool, Failure> {
-    let mut plan = plan(checked, shows_secrets);
+    let mut plan = plan(checked);
+    plan.extend(released);
+    if shows_secrets {
+        let prepared = plan.iter_mut().filter_map(|candidate| candidate.config.as_mut().ok());
+        prepared.for_each(|prepared| prepared.secrets = Secrets::default());
+    }
     if let Some(limit) = start_timeout {
         let prepared = plan.iter_mut().filter_map(|candidate| candidate.config.as_mut().ok());
         prepared.for_each(|prepared| prepared.config.timeouts.connect = limit);
@@ -68,6 +76,9 @@ pub(super) fn connect_all(
         let file = &mut checked[file].file;
         let server = &mut file.servers[server];
         server.contact = contact;
+        // Several packages usually have the same server.
+        let is_known = |finding: &Finding| file.findings.iter().any(|it| it.problem.message == finding.problem.message);
+        let findings: Vec<_> = findings.into_iter().filter(|it| !(file.release.is_some() && is_known(it))).collect();
         file.add(findings.into_iter().map(|finding| finding.about(&*name.value)));
     }
     for (file, finding) in shared {
@@ -90,19 +101,21 @@ fn shared_names(outcomes: &[CandidateResult]) -> Vec<(usize, Finding)> {
 }
 
 /// A server to connect to.
-struct Candidate {
-    file: usize,
+pub(super) struct Candidate {
+    pub(super) file: usize,
     /// The index in the file.
-    server: usize,
+    pub(super) server: usize,
     /// The resolved server, or why it cannot be resolved.
-    config: Result<ResolvedServer, Vec<Finding>>,
-    name: server::At<String>,
-    tools: server::ToolFilter,
+    pub(super) config: Result<ResolvedServer, Vec<Finding>>,
+    pub(super) name: server::At<String>,
+    pub(super) tools: server::ToolFilter,
     /// Other tools that the config names.
-    others: Vec<server::At<String>>,
-    policy: &'static Policy,
+    pub(super) others: Vec<server::At<String>>,
+    pub(super) policy: &'static Policy,
     /// What the program of the config accepts.
-    profile: Option<&'static Profile>,
+    pub(super) profile: Option<&'static Profile>,
+    /// The release file that describes it, and its text.
+    pub(super) release: Option<(Release, Node, Arc<Source>)>,
 }
 
 /// The result for a candidate.
@@ -116,7 +129,7 @@ struct CandidateResult {
     tools: Vec<Described>,
 }
 
-fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
+fn plan(checked: &[CheckedFile]) -> Vec<Candidate> {
     let mut plan = Vec::new();
     let directory = std::env::current_dir().unwrap_or_default();
     for (file, checked) in checked.iter().enumerate() {
@@ -131,15 +144,12 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
         for (servers, folder, is_here) in std::iter::once(global).chain(of_projects) {
             let variables = if is_here { Machine::here().variables_in(folder) } else { Variables::default() };
             for (index, server) in servers.iter().enumerate().filter(|(_, server)| is_here && server.is_enabled()) {
-                let mut config = prepare(server, dialect, &variables, folder);
-                if let (true, Ok(prepared)) = (shows_secrets, &mut config) {
-                    prepared.secrets = Secrets::default();
-                }
+                let config = prepare(server, dialect, &variables, folder);
                 let (name, tools, policy) = (server.name.clone(), server.tools.clone(), &dialect.policy);
                 let timed = server.timeouts.tools.iter().map(|(tool, _)| tool);
                 let others = server.approval.always_allow.iter().chain(timed).cloned().collect();
-                let profile = builtin_of_dialect(dialect.name);
-                plan.push(Candidate { file, server: number + index, config, name, tools, others, policy, profile });
+                let (profile, server, release) = (builtin_of_dialect(dialect.name), number + index, None);
+                plan.push(Candidate { file, server, config, name, tools, others, policy, profile, release });
             }
             number += servers.len();
         }
@@ -149,6 +159,8 @@ fn plan(checked: &[CheckedFile], shows_secrets: bool) -> Vec<Candidate> {
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), Failure> {
     let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    // The packages of a release file are downloaded first.
+    let concurrency = if plan.iter().any(|candidate| candidate.release.is_some()) { 1 } else { CONCURRENCY };
     let progress = style::progress("{spinner} connecting {pos}/{len} {wide_msg}", Some(plan.len()));
     let cancel = CancellationToken::new();
     let reached = stream::iter(plan).map(|candidate| {
@@ -161,14 +173,14 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), F
             outcome
         })
     });
-    let reaching = reached.buffer_unordered(CONCURRENCY).collect::<Vec<_>>();
+    let reaching = reached.buffer_unordered(concurrency).collect::<Vec<_>>();
     let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
 
 async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateResult {
-    let Candidate { file, server, config, name, tools, others, policy, profile } = candidate;
+    let Candidate { file, server, config, name, tools, others, policy, profile, release } = candidate;
     let of = |contact, findings| {
         let (name, tools) = (name.clone(), Vec::new());
         CandidateResult { file, server, contact, findings, name, tools }
@@ -182,12 +194,19 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
         return of(Contact::Interrupted, Vec::new());
     }
     let stderr = LastLines::default();
-    let (reached, output) = Box::pin(tool_names(&config, stderr.clone(), cancel)).await;
+    let (reached, output) = Box::pin(listed(&config, stderr.clone(), cancel, release.is_some())).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
-        Ok(ListedTools { names, definitions, unusable }) => {
+        Ok(Listed { info, names, prompts, definitions, unusable }) => {
             let mut described: Vec<_> = definitions.iter().filter_map(Described::of).collect();
             let mut findings = unknown_tools(&tools, &others, policy, &names);
+            if let Some((release, root, _)) = &release {
+                let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
+                let offered = Offered { name: text("name"), version: text("version"), tools: names.clone(), prompts };
+                findings.extend(compare(*release, root, &offered));
+                // Its other packages have the same.
+                described.clear();
+            }
             let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
             findings.extend(first_notices(&unusable).map(|text| finding(&text)));
             findings.extend(unfit_tools(profile, &name.value, definitions).into_iter().map(|(text, hint)| {
@@ -210,15 +229,37 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
             let finding = codes::CONNECT.at(name.span, message).about(&*name.value);
             let lines = stderr.to_vec();
             let last = &lines[lines.len().saturating_sub(STDERR_LINES)..];
-            of(
-                Contact::Failed,
-                vec![match last {
-                    [] => finding,
-                    last => finding.hint(secrets.hidden(&format!("its standard error: {}", last.join("\n")))),
-                }],
-            )
+            let finding = match last {
+                [] => finding,
+                last => finding.hint(secrets.hidden(&format!("its standard error: {}", last.join("\n")))),
+            };
+            let text = release.as_ref().map(|(_, _, source)| &source.text);
+            let undeclared = text.into_iter().flat_map(|text| undeclared(&lines, text)).map(|variable| {
+                let message = format!("the server asks for the variable {variable}, which the file does not declare");
+                let hint = "add it to `environmentVariables` of the package, or to `env` of `server.mcp_config`";
+                codes::RELEASE_MISMATCH.at(name.span, message).hint(hint)
+            });
+            of(Contact::Failed, std::iter::once(finding).chain(undeclared).collect())
         }
     }
+}
+
+/// The variables that a server which did not start names, that are not set, and that the file does not name. Only certain
+/// ones: it calls them environment variables, or they have the name of a secret.
+fn undeclared(lines: &[String], file: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    // The launcher complains of its own settings.
+    let of_server = lines.iter().filter(|line| !line.starts_with("npm "));
+    let names = of_server.flat_map(|line| {
+        let is_about_variables = line.to_lowercase().contains("environment variable");
+        let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.filter(move |word| {
+            let is_name = word.contains('_') && word.starts_with(|c: char| c.is_ascii_uppercase());
+            is_name && word.chars().all(is_part) && (is_about_variables || is_secret_name(word))
+        })
+    });
+    let is_known = |name: &str| file.contains(name) || std::env::var_os(name).is_some();
+    names.filter(|name| !is_known(name)).map(str::to_owned).collect()
 }
 
 /// Findings about the names in tool lists, and of `others`, that are not tools of the server. A pattern is not a name.
@@ -256,22 +297,25 @@ fn unfit_tools(profile: Option<&Profile>, server: &str, definitions: Vec<Value>)
     texts
 }
 
-/// The tools that a server lists.
+/// What a server says of itself, and lists.
 #[derive(Default)]
-struct ListedTools {
-    /// The names of those that can be used.
+struct Listed {
+    info: Value,
+    /// The names of the tools that can be used.
     names: Vec<String>,
-    /// All of them.
+    prompts: Vec<String>,
+    /// All tools.
     definitions: Vec<Value>,
     unusable: Vec<Notice>,
 }
 
-/// Connects to a server and returns its tools, and its unexpected output.
-async fn tool_names(
+/// Connects to a server and returns its tools, for a release file its prompts, and its unexpected output.
+async fn listed(
     config: &ServerParams,
     stderr: LastLines,
     cancel: &CancellationToken,
-) -> (Result<ListedTools, String>, Vec<UnsolicitedFrame>) {
+    is_released: bool,
+) -> (Result<Listed, String>, Vec<UnsolicitedFrame>) {
     let protocol = default_protocol(config);
     let sink = Arc::new(move |line: StderrLine| stderr.push(line.line));
     let options = ConnectOptions { stderr: Some(sink), cancel: cancel.clone(), ..ConnectOptions::default() };
@@ -280,7 +324,7 @@ async fn tool_names(
         Ok(session) => session,
         Err(error) => return (Err(reason(&error)), Vec::new()),
     };
-    let names = list_tools(&session, cancel).await;
+    let names = list(&session, cancel, is_released).await;
     let output = session.take_unsolicited();
     session.close().await;
     (names, output)
@@ -298,20 +342,44 @@ fn reason(error: &ConnectError) -> String {
     what + &wrong_output(output.as_ref())
 }
 
-async fn list_tools(session: &Session, cancel: &CancellationToken) -> Result<ListedTools, String> {
-    if !session.info().declares("tools") {
-        return Ok(ListedTools::default());
+async fn list(session: &Session, cancel: &CancellationToken, is_released: bool) -> Result<Listed, String> {
+    let options = || CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
+    let info = session.info();
+    let own = info.server_info.as_deref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let prompts = match is_released && info.declares("prompts") {
+        true => session.list_prompts(options()).await.map(|it| it.valid().filter_map(name_of).collect()),
+        false => Ok(Vec::new()),
+    };
+    let mut listed = Listed { info: own, prompts: prompts.unwrap_or_default(), ..Listed::default() };
+    if !info.declares("tools") {
+        return Ok(listed);
     }
-    let listing = session
-        .list_tools(CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() })
-        .await
-        .map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
+    let listing = session.list_tools(options()).await;
+    let listing = listing.map_err(|failure| format!("its tools cannot be listed: {failure}"))?;
     let notice = |(index, malformed): &(usize, Malformed)| Notice::Unusable {
         server: session.name().into(),
         tool: name_of(&listing.items[*index]),
         why: malformed.to_string(),
     };
-    let unusable = listing.malformed.iter().map(notice).collect();
-    let definitions = listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
-    Ok(ListedTools { names: listing.valid().filter_map(name_of).collect(), definitions, unusable })
+    listed.unusable = listing.malformed.iter().map(notice).collect();
+    listed.definitions = listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
+    listed.names = listing.valid().filter_map(name_of).collect();
+    Ok(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::undeclared;
+
+    #[test]
+    fn a_variable_is_undeclared_if_the_server_names_it_as_one_and_the_file_does_not() {
+        let lines = [
+            "npm warn Failed to replace env in config: ${NPM_TOKEN}",
+            "Error [ERR_MODULE_NOT_FOUND]: see MY_NOTES",
+            "Error: WEATHER_API_KEY is required (process.env.WEATHER_API_KEY)",
+            "the environment variable WEATHER_REGION is not set, nor OTHER_TOKEN",
+        ];
+        let found = undeclared(&lines.map(str::to_owned), "OTHER_TOKEN");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["WEATHER_API_KEY", "WEATHER_REGION"]);
+    }
 }

@@ -1,11 +1,20 @@
-//! `--connect --stdio`: release files against the server that they describe.
+//! `--connect`: the servers that release files describe, or that of `--stdio`.
 
-use super::checked_file::CheckedFile;
+use super::{checked_file::CheckedFile, connect::Candidate, resolved_server::ResolvedServer};
 use crate::cli::{
     Exit, Failure,
     mcp::{self, connection::ConnectionArgs, target::TargetArgs},
+    secrets::Secrets,
 };
-use rehearse_client_configs::release::{Offered, compare};
+use rehearse_client::Timeouts;
+use rehearse_client_configs::{
+    Machine, Variables, codes,
+    policy::Policy,
+    release::{Offered, Start, compare, starts},
+    server::{OAuth, ToolFilter},
+};
+use rehearse_hub::configured::server_params;
+use rehearse_report::findings::{Contact, Server};
 use serde_json::Value as Json;
 
 /// Starts the server once, and compares every release file with it. `Some` is the exit code after a failure that has been
@@ -38,4 +47,36 @@ pub(super) fn compare_all(checked: &mut [CheckedFile], command: &str) -> Result<
         }
     }
     Ok(None)
+}
+
+/// The servers that the named release files without errors describe, which become servers of the files.
+pub(super) fn plan(checked: &mut [CheckedFile]) -> Vec<Candidate> {
+    let (mut plan, machine) = (Vec::new(), Machine::here());
+    for (number, CheckedFile { file, release, is_to_start, folder, .. }) in checked.iter_mut().enumerate() {
+        let Some((release, root)) = release.as_ref().filter(|_| *is_to_start) else { continue };
+        for Start { name, transport, server } in
+            starts(*release, root, &file.source, &machine.directory.join(folder), &machine)
+        {
+            let prepared = server.and_then(|server| {
+                let config = server_params(&server, &Policy::USUAL, Timeouts::default(), &machine.directory);
+                let config = config.map_err(|error| vec![codes::CONNECT.at(name.span, error.to_string())])?;
+                let secrets = Secrets::from_server(&server, &server, &config, &Variables::default());
+                Ok(ResolvedServer { config, oauth: OAuth::default(), secrets })
+            });
+            plan.push(Candidate {
+                file: number,
+                server: file.servers.len(),
+                config: prepared,
+                name: name.clone(),
+                tools: ToolFilter::default(),
+                others: Vec::new(),
+                policy: &Policy::USUAL,
+                profile: None,
+                release: Some((*release, root.clone(), file.source.clone())),
+            });
+            let (name, transport, contact) = (name.value, transport.as_str(), Contact::NotTried);
+            file.servers.push(Server { name, project: None, transport, is_enabled: true, contact });
+        }
+    }
+    plan
 }

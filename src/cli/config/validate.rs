@@ -114,8 +114,9 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
         style::print(&format!("no known config files\n{strong}hint:{strong:#} {hint}\n"));
         return Ok(Exit::NothingSelected);
     }
-    let is_interrupted =
-        if args.connect { connect::connect_all(&mut checked, args.start_timeout, args.show_secrets)? } else { false };
+    let released = if args.stdio.is_none() { release::plan(&mut checked) } else { Vec::new() };
+    let (limit, shows_secrets) = (args.start_timeout, args.show_secrets);
+    let is_interrupted = args.connect && connect::connect_all(&mut checked, released, limit, shows_secrets)?;
     if let Some(command) = &args.stdio
         && let Some(exit) = release::compare_all(&mut checked, command)?
     {
@@ -202,7 +203,8 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
             let mut report = lint(&source, place.as_deref(), args.dialect, machine);
-            if is_found && place.is_some_and(|place| has_no_servers(&place, &report)) {
+            let is_empty = |place: PathBuf| report.release.is_none() && has_no_servers(&place, &report);
+            if is_found && place.is_some_and(is_empty) {
                 return None;
             }
             if machine.is_some() {
@@ -211,11 +213,12 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
             let is_to_connect = args.connect && report.count(Severity::Error) == 0;
             let config = report.config.as_ref().filter(|_| is_to_connect).cloned();
             let release = report.release.zip(report.root.clone());
-            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, release, folder })
+            let is_to_start = is_to_connect && !is_found;
+            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, release, is_to_start, folder })
         }
         Err((source, finding)) => {
             let file = File::unreadable(name, source, *finding);
-            Some(CheckedFile { file, config: None, release: None, folder })
+            Some(CheckedFile { file, config: None, release: None, is_to_start: false, folder })
         }
     }
 }

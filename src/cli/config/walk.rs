@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearse_client_configs::dialect::by_path;
+use rehearse_client_configs::{dialect::by_path, release};
 
 /// Folders with generated or downloaded files.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
@@ -14,7 +14,7 @@ const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", 
 /// The files of a folder that may have servers.
 #[derive(Debug, Default)]
 pub(super) struct FoundFiles {
-    /// Those that some program reads.
+    /// Those that some program reads, and release files.
     pub(super) known: Vec<PathBuf>,
     /// Others that are not large and name servers.
     pub(super) others: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub(super) fn configs_below(folder: &Path) -> FoundFiles {
             let path = if folder == Path::new(".") { PathBuf::from(&name) } else { folder.join(&name) };
             if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == OsStr::new(skipped)) {
                 folders.push(path);
-            } else if kind.is_file() && by_path(&absolute(&path)).is_some() {
+            } else if kind.is_file() && (by_path(&absolute(&path)).is_some() || is_release_file(&path)) {
                 found.known.push(path);
             } else if kind.is_file() && names_servers(&path) {
                 found.others.push(path);
@@ -44,6 +44,13 @@ pub(super) fn configs_below(folder: &Path) -> FoundFiles {
     found.known.sort();
     found.others.sort();
     found
+}
+
+/// Whether a file is a release file for certain.
+fn is_release_file(path: &Path) -> bool {
+    let has_name = ["server.json", "manifest.json", "SKILL.md"].iter().any(|name| path.ends_with(name));
+    let is_small = || fs::metadata(path).is_ok_and(|data| data.len() <= LARGEST);
+    has_name && is_small() && fs::read_to_string(path).is_ok_and(|text| release::is_marked(path, &text))
 }
 
 /// Whether a file has a key for servers that only programs with MCP have.
@@ -121,6 +128,27 @@ mod tests {
         let found = configs_below(folder.path()).known;
         let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
         assert_eq!(found, expected.map(Path::new));
+    }
+
+    #[test]
+    fn release_files_are_found_if_they_say_what_they_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+        for (name, text) in [
+            ("a/server.json", &*format!(r#"{{"$schema": "{schema}"}}"#)),
+            ("b/server.json", r#"{"name": "io.github.ada/b", "packages": []}"#),
+            ("c/manifest.json", r#"{"manifest_version": "0.3", "server": {}}"#),
+            ("d/manifest.json", r#"{"manifest_version": 3, "name": "an extension"}"#),
+            ("f/SKILL.md", "# Anything"),
+            ("node_modules/SKILL.md", ""),
+        ] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
+            fs::write(path, text).expect("writes");
+        }
+        let found = configs_below(folder.path()).known;
+        let found: Vec<_> = found.iter().map(|path| path.strip_prefix(folder.path()).expect("below")).collect();
+        assert_eq!(found, ["a/server.json", "c/manifest.json", "f/SKILL.md"].map(Path::new));
     }
 
     #[test]

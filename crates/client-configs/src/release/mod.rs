@@ -6,6 +6,7 @@ mod listed;
 mod server_json;
 mod shape;
 mod skill;
+mod start;
 mod version;
 
 use std::{path::Path, sync::Arc};
@@ -16,6 +17,7 @@ use rehearse_report::findings::Finding;
 use super::{Machine, PathKind, codes, document, placeholder::placeholder};
 
 pub use listed::{Offered, compare};
+pub use start::{Start, starts};
 
 /// A kind of release file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +60,22 @@ impl Folder<'_> {
         if is_relative && machine.path_kind(&place) == PathKind::Nothing {
             let finding = codes::RELEASE_FILE.at(span, format!("there is no file `{path}` beside this one"));
             findings.push(finding.hint("correct the path, or build the file before you release it"));
+        }
+    }
+}
+
+/// Whether a file that was found is a release file for certain: its format has a mark, or a name that nothing else has.
+pub fn is_marked(path: &Path, text: &str) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !matches!(name, "server.json" | "manifest.json") {
+        return name == "SKILL.md";
+    }
+    let Ok(document) = document::read(&Source::new(name, text), Some(Path::new(name)), None) else { return false };
+    let text = |key: &str| document.root.get(key).and_then(Node::as_str);
+    match name {
+        "server.json" => text("$schema").is_some_and(server_json::is_schema),
+        _ => {
+            text("manifest_version").or_else(|| text("dxt_version")).is_some() && document.root.get("server").is_some()
         }
     }
 }

@@ -85,8 +85,13 @@ static SERVER: Shape = Shape {
 /// Whether this is one: its schema says so, or it says where the server comes from.
 pub(super) fn is_one(root: &Node) -> bool {
     let schema = root.get("$schema").and_then(Node::as_str);
-    schema.is_some_and(|it| it.ends_with("/server.schema.json"))
+    schema.is_some_and(is_schema)
         || (root.get("name").is_some() && ["packages", "remotes"].iter().any(|key| root.get(key).is_some()))
+}
+
+/// Whether this is the URL of its schema, of any version.
+pub(super) fn is_schema(url: &str) -> bool {
+    url.ends_with("/server.schema.json")
 }
 
 pub(super) fn check(root: &Node, folder: &Folder<'_>, findings: &mut Vec<Finding>) {
