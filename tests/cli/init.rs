@@ -62,3 +62,25 @@ fn no_file_is_overwritten_unless_that_is_asked_for() {
     let forced = shell("", &forced).stderr_has("exists .github/workflows/rehearse.yml").code(0);
     assert!(forced.read("scenarios/basic.yaml").contains("call: { tool: no_such_tool, args: {} }"));
 }
+
+#[test]
+fn a_server_json_is_written_from_a_server_and_says_what_is_missing() {
+    let script = "server: { name: weather, title: Weather, version: 1.2.3 }\n";
+    let npx = r#"mkdir bin; printf '#!/bin/sh\nexec "$R" mock server.yaml\n' > bin/npx; chmod +x bin/npx; export PATH="$PWD/bin:$PATH""#;
+    let init = |package: &str, more: &str| {
+        shell(script, &format!("{npx}; \"$R\" init --server-json -- npx -y {package} {more}"))
+    };
+    let run = init("weather", "").code(0).stdout_has("wrote server.json\n");
+    let run = run.stderr_has("server.json: name: `weather` is no name of a server: write a domain in reverse");
+    let run = run.stderr_has("server.json: description: `description` has 0 characters");
+    let run = run.stderr_has("server.json: packages[0]: `version` is missing: add `version`");
+    assert!(run.read("server.json").contains("\"title\": \"Weather\""), "{}", run.read("server.json"));
+    let filled = "&& sed -i 's|name\": \"|&io.github.ada/|; s|\"\"|\"Tells it.\"|' server.json \
+                  && \"$R\" validate-config server.json --connect --strict";
+    init("weather@1.2.3", filled).code(0).stdout_has("Release file is valid").stdout_has("npm weather@1.2.3: 0 tools");
+    let twice = init("weather@1.2.3", "&& echo mine > server.json && \"$R\" init --server-json -- npx x").code(2);
+    assert_eq!(twice.stderr_has("server.json exists; --force overwrites it").read("server.json"), "mine\n");
+    let other = shell(script, "\"$R\" init --server-json -- \"$R\" mock server.yaml").code(0);
+    other.stderr_has("server.json: packages: the command says nothing of a package: use one of npx -y NAME@VERSION");
+    shell(script, "\"$R\" init --server-json").code(2).stderr_has("--server-json needs a server");
+}

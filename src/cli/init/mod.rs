@@ -1,6 +1,8 @@
 //! `rehearse init`: the first files of a project.
 
+mod package;
 mod server;
+mod server_json;
 
 use std::{
     fs::{self, File},
@@ -21,6 +23,7 @@ Examples:
   rehearse init                      an example: a mock and a scenario of it
   rehearse init -- node server.js    a scenario of this server, its snapshots and a mock of it
   rehearse init --http URL --allow-tool 'get_*'
+  rehearse init --server-json -- npx -y weather@1.2.3
 
 Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.";
 
@@ -41,7 +44,10 @@ pub(super) struct InitArgs {
     /// Call these tools of the server too; `*` stands for any text (repeatable)
     #[arg(long = "allow-tool", value_name = "NAME")]
     allow_tools: Vec<String>,
-    /// Overwrite the scenario and the mock of the server
+    /// Only write a server.json, with which the MCP registry publishes the server
+    #[arg(long)]
+    server_json: bool,
+    /// Overwrite the files of the server
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -50,8 +56,13 @@ pub(super) struct InitArgs {
 
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     let described = args.target.described_command().map_err(Failure::Usage)?;
-    if described.is_some() || args.target.named_file().is_some() {
-        return server::run(args);
+    match described.is_some() || args.target.named_file().is_some() {
+        true if args.server_json => return server_json::run(args),
+        true => return server::run(args),
+        false if args.server_json => {
+            return Err(Failure::Usage("--server-json needs a server: --stdio, --http or -- COMMAND".to_owned()));
+        }
+        false => {}
     }
     let mut report = String::new();
     for (name, text) in FILES {
