@@ -1,4 +1,4 @@
-//! `rehearse fuzz`: inputs that break the tools of a server.
+//! `rehearse fuzz`: inputs that break a server.
 
 use std::{
     path::PathBuf,
@@ -25,11 +25,11 @@ use super::{
 };
 use rehearse_check::target_text;
 use rehearse_client::ToolPermission;
-use rehearse_fuzz::{FuzzEvent, FuzzOptions, FuzzRun, fuzz, inputs, plan, scenario};
+use rehearse_fuzz::{FuzzEvent, FuzzOptions, FuzzRun, Target, fuzz, inputs, plan, scenario};
 use rehearse_protocol::Protocol;
 use rehearse_report::{
     Format, Layout, Verdict,
-    fuzz::{FORMAT, FuzzBug, FuzzResult},
+    fuzz::{FORMAT, FuzzBug, FuzzResult, TargetKind},
     summary::Results,
 };
 
@@ -40,18 +40,18 @@ Examples:
   rehearse fuzz --dry-run -- node server.js                           what would be sent
   rehearse fuzz --write scenarios/fuzz -- node server.js              a scenario of each bug
 
-Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool. Use a server of a test: \
-inputs may be stored.
+Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool. Prompts, resources, \
+completions and lists are only read, and always tried. Use a server of a test: inputs may be stored.
 
 Exit codes:
   0  no bug, or only warnings      1  a bug was found
   2  wrong usage                   3  the server cannot be reached, or does not start again; interrupted
   4  no tool was tested";
 
-/// How many inputs of a tool `--dry-run` prints, without `--cases`.
+/// How many inputs of a target `--dry-run` prints, without `--cases`.
 const SHOWN: usize = 20;
 
-/// Find inputs that break the tools of a server
+/// Find inputs that break a server: its tools, prompts, resources, completions and lists
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FuzzArgs {
@@ -66,7 +66,7 @@ pub(super) struct FuzzArgs {
     /// How long the run may take
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     budget: Duration,
-    /// How many inputs each tool gets at most
+    /// How many inputs each tool, prompt and so on gets at most
     #[arg(long, value_name = "N")]
     cases: Option<usize>,
     /// Seed of the random inputs
@@ -75,7 +75,7 @@ pub(super) struct FuzzArgs {
     /// Send no texts that programs often mishandle: paths, quotes, templates, NUL, long texts
     #[arg(long)]
     no_hostile: bool,
-    /// Print the tools and their inputs, and exit
+    /// Print what would be sent, and exit
     #[arg(long)]
     dry_run: bool,
     /// Write a scenario of each bug to this folder; it fails until the bug is mended
@@ -124,13 +124,13 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
         duration: begun.elapsed(),
         cases: ran.cases,
         strict: args.strict,
-        tools: ran.tools,
+        targets: ran.targets,
         bugs: bugs.collect(),
         error: ran.error,
         verdict: Verdict::Passed,
     };
     result.decide(stop.is_cancelled());
-    args.write_scenarios(&server, &result)?;
+    args.write_scenarios(&server, &result, &ran.planned)?;
     let verdict = result.verdict;
     let results = Results { fuzz: Some(result), ..Results::default() };
     let layout = Layout { width: style::width(), ..Layout::default() };
@@ -193,20 +193,23 @@ impl FuzzArgs {
 
     /// # Errors
     /// A file cannot be written.
-    fn write_scenarios(&self, server: &Server, result: &FuzzResult) -> Result<(), Failure> {
+    fn write_scenarios(&self, server: &Server, result: &FuzzResult, targets: &[Target]) -> Result<(), Failure> {
         let Some(folder) = self.write.as_deref().filter(|_| !result.bugs.is_empty()) else { return Ok(()) };
         let cannot = |error: std::io::Error| Failure::cannot(format!("cannot write {}: {error}", folder.display()));
         std::fs::create_dir_all(folder).map_err(cannot)?;
         let at = scenario_server(&server.resolved.config.target, folder);
         let mut names = std::collections::HashMap::new();
-        for bug in &result.bugs {
+        let planned = |bug: &FuzzBug| targets.iter().find(|target| target.id == bug.target);
+        for (bug, target) in result.bugs.iter().filter_map(|bug| Some((bug, planned(bug)?))) {
             let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-            let name: String = format!("{}-{}", bug.tool, bug.oracle).chars().map(plain).collect();
+            let kind = if target.id.kind == TargetKind::Tool { "" } else { target.id.kind.as_str() };
+            let name: String = format!("{}-{}", target.id.name, bug.oracle).chars().map(plain).collect();
+            let name = format!("{kind}-{name}").trim_start_matches('-').to_owned();
             let count: &mut usize = names.entry(name.clone()).or_default();
             *count += 1;
             let number = if *count == 1 { String::new() } else { format!("-{count}") };
             let path = folder.join(format!("{name}{number}.yaml"));
-            output::write_file(&path, scenario(bug, &at, &result.protocol).as_bytes())?;
+            output::write_file(&path, scenario(bug, target, &at, &result.protocol).as_bytes())?;
             style::print(&format!("wrote {}\n", path.display()));
         }
         Ok(())
@@ -219,19 +222,17 @@ fn dry_run(args: &FuzzArgs, server: &Server) -> Result<Exit, Failure> {
     let planned = block_on_guarded(async { Ok(plan(&server.resolved.config, &options).await) })?;
     let planned = planned.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
     let mut text = String::new();
-    for tool in &planned {
-        if let Some(reason) = tool.reason {
-            text.push_str(&format!("{}: not called: {reason}\n", style::printable(&tool.name)));
+    for target in &planned {
+        let id = style::printable(&target.id.to_string()).into_owned();
+        if let Some(reason) = target.reason {
+            text.push_str(&format!("{id}: not called: {reason}\n"));
             continue;
         }
-        let example = args.tool_args.iter().find(|(name, _)| *name == tool.name).map(|(_, it)| it);
-        for (kind, arguments) in
-            inputs(&tool.schema, example, args.seed, !args.no_hostile).take(args.cases.unwrap_or(SHOWN))
-        {
-            text.push_str(&format!("{} {} {arguments}\n", style::printable(&tool.name), kind.as_str()));
+        for (kind, input) in inputs(target, args.seed, !args.no_hostile).take(args.cases.unwrap_or(SHOWN)) {
+            text.push_str(&format!("{id} {} {input}\n", kind.as_str()));
         }
     }
     output::write(text.as_bytes())?;
-    let is_empty = planned.iter().all(|tool| tool.reason.is_some());
+    let is_empty = planned.iter().all(|target| target.reason.is_some());
     Ok(if is_empty { Exit::NothingSelected } else { Exit::Success })
 }

@@ -47,7 +47,7 @@ fn planted_bugs_are_found_with_their_smallest_input_and_become_scenarios() {
         fuzz(&["--format", "json", "--write", "scenarios", "--report", "r.xml", "--report", "r.html"]).run().code(1);
     let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     let bugs = result["bugs"].as_array().expect("bugs").iter();
-    let bugs: Vec<_> = bugs.map(|bug| format!("{} {} {}", bug["oracle"], bug["tool"], bug["arguments"])).collect();
+    let bugs: Vec<_> = bugs.map(|bug| format!("{} {} {}", bug["oracle"], bug["name"], bug["arguments"])).collect();
     for bug in
         [r#""crash" "crash" {"n":9}"#, r#""malformed" "shape" {"kind":"c"}"#, r#""stack-trace" "trace" {"text":"`"}"#]
     {
@@ -66,13 +66,88 @@ fn planted_bugs_are_found_with_their_smallest_input_and_become_scenarios() {
     again(&mended).stdout_has("3 passed").code(0);
 }
 
+/// A bug in a prompt, a template, the resources, completions and a list, and no other.
+const READ: &str = r#"
+server: { name: read, version: 1.0.0 }
+pageSize: 1
+prompts:
+  - name: greet
+    arguments: [{ name: who, required: true }, { name: note }]
+    rules:
+      - when: { args: { who: "~" } }
+        reply: { rpcError: { code: -32000, message: "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\nKeyError" } }
+      - { messages: [{ role: user, content: "Hello" }] }
+  - { name: fine, arguments: [{ name: who, required: true }], messages: [{ role: user, content: "Hello {{ args.who }}" }] }
+resources:
+  - { uri: "page://1", text: "First page" }
+  - { uri: "page://2", text: "Second page" }
+resourceTemplates:
+  - { uriTemplate: "fine:///{name}", text: fine }
+  - uriTemplate: "note:///{name}"
+    rules:
+      - { when: { args: { name: "\\" } }, steps: [{ exit: 3 }] }
+      - { text: a note }
+  - { uriTemplate: "unknown://host/{name}", reply: { rpcError: { code: -32603, message: broken } } }
+completions:
+  - { prompt: greet, argument: who, values: [Ada] }
+  - { prompt: greet, argument: note, values: [Ada] }
+methods:
+  - method: completion/complete
+    rules:
+      - { when: { params: { argument: { value: "$HOME" } } }, reply: { result: { completion: { values: [1] } } } }
+      - { reply: { result: { completion: { values: [Ada] } } } }
+  - method: resources/list
+    rules:
+      - { when: { params: { cursor: "0" } }, reply: { rpcError: { code: -32601, message: unknown } } }
+      - { reply: { result: { resources: [{ uri: "page://1", name: one }] } } }
+"#;
+
+#[test]
+fn bugs_of_what_is_only_read_are_found_and_become_scenarios() {
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let args = ["fuzz", "--cases", "100", "--format", "json", "--write", "scenarios", "--stdio", &server];
+    let run = Rehearse::new().file("mock.yaml", READ).args(args).run().code(1);
+    let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let bugs = result["bugs"].as_array().expect("bugs").iter();
+    let bugs: Vec<_> =
+        bugs.map(|bug| format!("{} {} {} {}", bug["oracle"], bug["kind"], bug["name"], bug["arguments"])).collect();
+    let expected = [
+        r#""crash" "template" "note:///{name}" {"name":"\\"}"#,
+        r#""malformed" "completion" "greet" {"ref":"greet","argument":"who","value":"$HOME"}"#,
+        r#""stack-trace" "prompt" "greet" {"who":"~"}"#,
+        r#""internal-error" "template" "unknown://host/{name}" {"name":"a"}"#,
+        r#""internal-error" "resource" "resources/read" {"uri":"unknown://host/p"}"#,
+        r#""wrong-error" "list" "resources/list" {"cursor":"0"}"#,
+    ];
+    let other: Vec<_> = bugs.iter().filter(|bug| !expected.contains(&bug.as_str())).collect();
+    assert!(other.iter().all(|bug| bug.contains(r#""malformed" "completion""#)) && other.len() == 4, "{bugs:?}");
+    assert_eq!(bugs.len(), 10, "{bugs:?}");
+    let names = [
+        "template-note-----name--crash",
+        "completion-greet-malformed",
+        "prompt-greet-stack-trace",
+        "template-unknown---host--name--internal-error",
+        "resource-resources-read-internal-error",
+        "list-resources-list-wrong-error",
+    ];
+    let again = |mock: &str| {
+        let names = names.map(|name| format!("scenarios/{name}.yaml"));
+        let story = names.iter().fold(Rehearse::new(), |story, name| story.file(name, &run.read(name)));
+        story.file("mock.yaml", mock).args(["run"]).run()
+    };
+    again(READ).stdout_has("6 failed").code(1);
+    let mended = READ.replace("steps: [{ exit: 3 }]", "text: a note").replace("values: [1]", "values: [a]");
+    let mended = mended.replace("Traceback", "No").replace("-32603", "-32602").replace("-32601", "-32602");
+    again(&mended).stdout_has("6 passed").code(0);
+}
+
 #[test]
 fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
     let run = fuzz(&["--dry-run"]).run().code(0);
     let run = run
-        .stdout_has("writes: not called: it is not annotated with readOnlyHint")
-        .stdout_has("crash border {\"n\":9}");
-    run.stdout_has("strict broken {\"text\":null}");
+        .stdout_has("tool writes: not called: it is not annotated with readOnlyHint")
+        .stdout_has("tool crash border {\"n\":9}");
+    run.stdout_has("tool strict broken {\"text\":null}");
     let only = format!("'{}' mock only.yaml", Rehearse::BINARY);
     let none =
         Rehearse::new().file("only.yaml", "tools: [{ name: a, reply: b }]").args(["fuzz", "--stdio", &only]).run();
@@ -88,6 +163,6 @@ fn what_a_schema_refuses_and_a_tool_accepts_is_a_warning() {
             ["fuzz", "--cases", "60", "--stdio", &lax].into_iter().chain(args.iter().copied()).map(ToOwned::to_owned);
         Rehearse::new().file("lax.yaml", mock).args(args.collect::<Vec<_>>()).run()
     };
-    run(&[]).stdout_has("invalid-accepted a").stdout_has("with {}").stdout_has("passed, with warnings").code(0);
+    run(&[]).stdout_has("invalid-accepted tool a").stdout_has("with {}").stdout_has("passed, with warnings").code(0);
     run(&["--strict"]).code(1);
 }

@@ -1,12 +1,12 @@
-//! The inputs of a tool.
+//! The inputs of a target.
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use crate::hostile;
+use crate::{hostile, target::Target};
 use rehearse_document::json_schema::{self, Validator, View, instances::Instances};
-use rehearse_report::fuzz::InputKind;
+use rehearse_report::fuzz::{InputKind, TargetKind};
 
 /// How many inputs at the borders there are at most.
 const BORDERS: usize = 400;
@@ -19,32 +19,37 @@ const DEEP: usize = 60;
 /// How many items a wide value has.
 const WIDE: usize = 2_000;
 
-/// The inputs of a tool, always the same ones for a seed: at the borders, with one rule broken, hostile, then random
-/// without end.
-pub struct Inputs<'s> {
+/// The inputs of a target, always the same ones for a seed: usual ones, at the borders, with one rule broken, hostile, then
+/// random without end.
+pub struct Inputs<'t> {
+    target: &'t Target,
     validator: Option<Validator>,
     first: std::vec::IntoIter<(InputKind, Json)>,
-    random: Instances<'s>,
+    random: Instances<'t>,
     seen: HashSet<String>,
 }
 
-/// The inputs of a tool with this schema. `example` is an input that is known to work; `is_hostile`: with texts that
-/// programs often mishandle.
-pub fn inputs<'s>(schema: &'s Json, example: Option<&Json>, seed: u64, is_hostile: bool) -> Inputs<'s> {
+/// The inputs of a target. `is_hostile`: with texts that programs often mishandle.
+pub fn inputs(target: &Target, seed: u64, is_hostile: bool) -> Inputs<'_> {
+    let schema = &target.schema;
     let validator = json_schema::compile(schema).ok();
     let accepts = |value: &Json| validator.as_ref().is_none_or(|it| it.is_valid(value));
-    let mut first: Vec<_> = example.map(|it| (InputKind::Valid, it.clone())).into_iter().collect();
-    let usual = example.cloned().unwrap_or_else(|| json_schema::example::object(schema).into());
-    first.push((InputKind::Valid, usual.clone()));
+    let of_kind = |kind: InputKind| move |input: Json| (kind, input);
+    let mut first: Vec<_> = target.usual.iter().cloned().map(of_kind(InputKind::Valid)).collect();
     let borders = Instances::new(View::new(schema), seed).take(BORDERS).filter(|it| it.is_object() && accepts(it));
-    let mut borders = borders.map(|it| (InputKind::Border, it));
+    let mut borders = borders.map(of_kind(InputKind::Border));
     first.extend(borders.by_ref().take(FIRST));
-    first.extend(broken(schema, &usual).into_iter().map(|it| (InputKind::Broken, it)));
+    first.extend(target.own.iter().cloned());
+    for usual in &target.usual {
+        first.extend(broken(schema, usual).into_iter().map(of_kind(InputKind::Broken)));
+    }
     if is_hostile {
-        first.extend(with_texts(&usual).into_iter().map(|it| (InputKind::Hostile, it)));
+        first.extend(target.usual.iter().flat_map(with_texts).map(of_kind(InputKind::Hostile)));
     }
     first.extend(borders);
+    first.retain(|(_, input)| target.can_send(input));
     Inputs {
+        target,
         validator,
         first: first.into_iter(),
         random: Instances::new(View::new(schema), seed.wrapping_add(1)),
@@ -53,9 +58,12 @@ pub fn inputs<'s>(schema: &'s Json, example: Option<&Json>, seed: u64, is_hostil
 }
 
 impl Inputs<'_> {
-    /// Whether the schema accepts arguments.
-    pub(crate) fn is_valid(&self, arguments: &Json) -> Option<bool> {
-        self.validator.as_ref().map(|it| it.is_valid(arguments))
+    /// Whether the server declares that the input is right; `None` if nothing says so.
+    pub(crate) fn is_valid(&self, input: &Json) -> Option<bool> {
+        match self.target.id.kind {
+            TargetKind::Resource | TargetKind::List => self.target.usual.contains(input).then_some(true),
+            _ => self.validator.as_ref().map(|it| it.is_valid(input)),
+        }
     }
 }
 
@@ -63,15 +71,15 @@ impl Iterator for Inputs<'_> {
     type Item = (InputKind, Json);
 
     fn next(&mut self) -> Option<(InputKind, Json)> {
-        for (kind, arguments) in self.first.by_ref() {
-            if self.seen.insert(arguments.to_string()) {
-                return Some((kind, arguments));
+        for (kind, input) in self.first.by_ref() {
+            if self.seen.insert(input.to_string()) {
+                return Some((kind, input));
             }
         }
-        let validator = self.validator.as_ref();
-        let mut drawn = self.random.by_ref().take(DRAWS).filter(Json::is_object);
+        let (target, validator) = (self.target, self.validator.as_ref());
+        let mut drawn = self.random.by_ref().take(DRAWS).filter(|it| target.can_send(it));
         let found = drawn.find(|it| validator.is_none_or(|validator| validator.is_valid(it)));
-        Some((InputKind::Random, found.unwrap_or_else(|| json!({}))))
+        Some((InputKind::Random, found.or_else(|| target.usual.first().cloned()).unwrap_or_else(|| json!({}))))
     }
 }
 
@@ -79,13 +87,13 @@ impl Iterator for Inputs<'_> {
 /// of its limits or its list, there is a member too many.
 fn broken(schema: &Json, usual: &Json) -> Vec<Json> {
     let Some(usual) = usual.as_object() else { return Vec::new() };
-    let mut found = vec![json!({ "an unknown argument": 1 })];
+    let mut found = vec![json!({ "an unknown argument": "a" })];
     let with = |name: &str, value: Json| {
         let mut changed = usual.clone();
         changed.insert(name.to_owned(), value);
         Json::from(changed)
     };
-    found.push(with("an unknown argument", json!(1)));
+    found.push(with("an unknown argument", json!("a")));
     for name in usual.keys() {
         let mut less = usual.clone();
         less.shift_remove(name);
@@ -165,9 +173,4 @@ fn texts_in(value: &Json, at: String, found: &mut Vec<String>) {
         }
         _ => {}
     }
-}
-
-/// The arguments as a call needs them.
-pub(crate) fn members(arguments: &Json) -> Map<String, Json> {
-    arguments.as_object().cloned().unwrap_or_default()
 }

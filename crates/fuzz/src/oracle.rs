@@ -1,19 +1,26 @@
-//! Says whether the outcome of a call is wrong.
+//! Says whether the outcome of a request is wrong.
 
 use std::{sync::LazyLock, time::Duration};
 
 use regex::Regex;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, value::to_raw_value};
 
-use rehearse_client::{Failure, ToolOutcome};
-use rehearse_document::{json_schema::Validator, text::shortened};
-use rehearse_report::fuzz::Oracle;
+use crate::{
+    server::Outcome,
+    target::{Target, list_member},
+};
+use rehearse_client::{Failure, check_item};
+use rehearse_document::text::shortened;
+use rehearse_protocol::{
+    RpcError,
+    message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR},
+};
+use rehearse_report::fuzz::{Oracle, TargetKind};
 
 /// How much of a text is quoted.
 const QUOTED: usize = 160;
-/// JSON-RPC: Invalid params and Internal error (JSON-RPC 2.0, section 5.1).
-const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
+/// The most completions of an answer (2026-07-28, Completion: Completion Results).
+const COMPLETIONS: usize = 100;
 
 /// A stack trace, in the words of the usual languages.
 static STACK: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -43,19 +50,28 @@ impl Wrong {
     }
 }
 
-/// What the oracles know of a tool.
+/// What the oracles know of a request.
 pub(crate) struct Expected<'t> {
-    /// Whether the schema accepts the arguments.
+    pub(crate) target: &'t Target,
+    /// Whether the server declares that the input is right.
     pub(crate) is_valid: Option<bool>,
-    pub(crate) output: Option<&'t Validator>,
-    /// How long a call may take.
+    /// How long the request may take.
     pub(crate) limit: Duration,
-    /// The text of the arguments: what the client itself has sent is no secret of the server.
+    /// The text of the input: what the client itself has sent is no secret of the server.
     pub(crate) sent: &'t str,
 }
 
-/// What is wrong with the outcome of a call; the worst comes first.
-pub(crate) fn judge(outcome: &Result<ToolOutcome, Failure>, expected: &Expected<'_>) -> Option<Wrong> {
+/// Whether there is a result without an error.
+pub(crate) fn is_accepted(outcome: &Outcome) -> bool {
+    outcome.as_ref().is_ok_and(|result| parsed(result.get())["isError"] != true)
+}
+
+fn parsed(text: &str) -> Json {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// What is wrong with the outcome of a request; the worst comes first.
+pub(crate) fn judge(outcome: &Outcome, expected: &Expected<'_>) -> Option<Wrong> {
     match outcome {
         Err(Failure::Disconnected { detail }) => {
             Some(Wrong::new(Oracle::Crash, format!("The connection ended before the answer: {detail}.")))
@@ -64,46 +80,74 @@ pub(crate) fn judge(outcome: &Result<ToolOutcome, Failure>, expected: &Expected<
             let limit = expected.limit.as_secs_f64();
             Some(Wrong::new(
                 Oracle::Hang,
-                format!("No answer came within {limit:.1} s, and other calls were answered at once."),
+                format!("No answer came within {limit:.1} s, and other requests were answered at once."),
             ))
         }
         Err(Failure::Malformed(why)) => Some(Wrong::new(Oracle::Malformed, format!("The answer is invalid: {why}."))),
         Err(Failure::Http { status, .. }) if *status >= 500 => {
             Some(Wrong::new(Oracle::InternalError, format!("The HTTP status is {status}, and there is no answer.")))
         }
-        Err(Failure::Rpc(error)) => {
-            let text = shortened(&error.message, QUOTED);
-            match error.code {
-                INTERNAL_ERROR => {
-                    let message = format!(
-                        "The answer is the protocol error -32603 ({text}); an error of a tool belongs in its result."
-                    );
-                    Some(Wrong::new(Oracle::InternalError, message))
-                }
-                INVALID_PARAMS if expected.is_valid == Some(true) => {
-                    let message = format!("The schema accepts the arguments, and the server refuses them: {text}.");
-                    Some(Wrong::new(Oracle::ValidRefused, message))
-                }
-                _ => leak(&error.message, expected),
-            }
-        }
-        Ok(outcome) => of_result(outcome, expected),
+        Err(Failure::Rpc(error)) => of_error(error, expected),
+        Ok(result) => of_result(&parsed(result.get()), expected),
         Err(_) => None,
     }
 }
 
-fn of_result(outcome: &ToolOutcome, expected: &Expected<'_>) -> Option<Wrong> {
-    let raw: Json = serde_json::from_str(outcome.raw.get()).unwrap_or_default();
-    let texts = raw["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
-    let text = texts.collect::<Vec<_>>().join("\n");
-    if let Some(wrong) = leak(&text, expected) {
+fn of_error(error: &RpcError, expected: &Expected<'_>) -> Option<Wrong> {
+    let data = error.data.as_ref().map(|data| texts_of(&parsed(data.get()))).unwrap_or_default();
+    if let Some(wrong) = leak(&format!("{}\n{data}", error.message), expected) {
         return Some(wrong);
     }
-    if outcome.is_error {
+    let text = shortened(&error.message, QUOTED);
+    let kind = expected.target.id.kind;
+    let says = match error.code {
+        INTERNAL_ERROR => {
+            let right = match kind {
+                TargetKind::Tool => "an error of a tool belongs in its result",
+                _ => "what the server cannot use is refused with -32602",
+            };
+            let message = format!("The answer is the protocol error -32603 ({text}); {right}.");
+            return Some(Wrong::new(Oracle::InternalError, message));
+        }
+        INVALID_PARAMS if kind == TargetKind::Tool && expected.is_valid == Some(true) => {
+            let message = format!("The schema accepts the arguments, and the server refuses them: {text}.");
+            return Some(Wrong::new(Oracle::ValidRefused, message));
+        }
+        PARSE_ERROR => "the message is not JSON",
+        INVALID_REQUEST => "the message is not a request",
+        // A server may complete only some arguments (2026-07-28, Completion: Error Handling).
+        METHOD_NOT_FOUND if kind != TargetKind::Completion => "the method does not exist",
+        _ => return None,
+    };
+    let message = format!("The error {} ({text}) says that {says}, and that is not so.", error.code);
+    Some(Wrong::new(Oracle::WrongError, message))
+}
+
+fn of_result(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
+    if let Some(why) = misshapen(result, expected.target) {
+        return Some(Wrong::new(Oracle::Malformed, format!("The answer is invalid: {why}.")));
+    }
+    match expected.target.id.kind {
+        TargetKind::Tool => of_tool(result, expected),
+        // 2026-07-28, Prompts: Error Handling.
+        TargetKind::Prompt if expected.is_valid == Some(false) => {
+            let message = "A required argument is missing, and the prompt is made as if it were there.".to_owned();
+            Some(Wrong::new(Oracle::InvalidAccepted, message))
+        }
+        _ => None,
+    }
+}
+
+fn of_tool(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
+    let texts = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+    if let Some(wrong) = leak(&texts.collect::<Vec<_>>().join("\n"), expected) {
+        return Some(wrong);
+    }
+    if result["isError"] == true {
         return None;
     }
-    if let Some(output) = expected.output {
-        let structured = &raw["structuredContent"];
+    if let Some(output) = &expected.target.output {
+        let structured = &result["structuredContent"];
         if structured.is_null() {
             let message = "The tool has an output schema, and the result has no structured content.".to_owned();
             return Some(Wrong::new(Oracle::OutputSchema, message));
@@ -120,6 +164,43 @@ fn of_result(outcome: &ToolOutcome, expected: &Expected<'_>) -> Option<Wrong> {
         let message = "The schema refuses the arguments, and the tool answers as if they were right.".to_owned();
         Wrong::new(Oracle::InvalidAccepted, message)
     })
+}
+
+/// What is wrong with the shape of a list or of completions; the client has seen to the others.
+fn misshapen(result: &Json, target: &Target) -> Option<String> {
+    match target.id.kind {
+        TargetKind::Completion => {
+            let Some(values) = result["completion"]["values"].as_array() else {
+                return Some("/completion/values is not an array".to_owned());
+            };
+            let is_text = values.iter().all(Json::is_string);
+            (!is_text).then(|| "/completion/values has what is not a string".to_owned()).or_else(|| {
+                let count = values.len();
+                (count > COMPLETIONS).then(|| format!("/completion/values has {count} values, and 100 are allowed"))
+            })
+        }
+        TargetKind::List => {
+            let member = list_member(&target.id.name);
+            let Some(items) = result[member].as_array() else { return Some(format!("/{member} is not an array")) };
+            let cursor = &result["nextCursor"];
+            if !cursor.is_null() && !cursor.is_string() {
+                return Some("/nextCursor is not a string".to_owned());
+            }
+            let mut raw = items.iter().map(|item| to_raw_value(item).ok()).enumerate();
+            raw.find_map(|(index, item)| Some(check_item(member, index, &item?).err()?.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// The texts in a value, a line each.
+fn texts_of(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Array(items) => items.iter().map(texts_of).collect::<Vec<_>>().join("\n"),
+        Json::Object(members) => members.values().map(texts_of).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
 }
 
 /// A stack trace in a text.

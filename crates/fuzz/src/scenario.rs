@@ -2,23 +2,46 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use crate::target::{Target, list_member};
 use rehearse_document::yaml;
-use rehearse_report::fuzz::{FuzzBug, Oracle};
+use rehearse_protocol::message::INVALID_PARAMS;
+use rehearse_report::fuzz::{FuzzBug, Oracle, TargetKind};
 
 /// What stack traces have, as far as a scenario has to see it.
 const STACK: &str = r"Traceback \(most recent call last\)|\n\s+at .+:\d+|goroutine \d+ \[|panicked at ";
 
-/// The text of a scenario file with the call. `server` is the server as it stands in a scenario, `protocol` the version in
-/// which the bug was found. A tool that is mended may answer with a result or with an error of the tool; only arguments
-/// that the schema refuses must be an error.
-pub fn scenario(bug: &FuzzBug, server: &Json, protocol: &str) -> String {
-    let mut step = Map::new();
-    step.insert("call".to_owned(), json!({ "tool": bug.tool, "args": bug.arguments }));
-    let expect = match bug.oracle {
-        Oracle::InvalidAccepted => json!({ "isError": true }),
-        Oracle::StackTrace => {
+/// The text of a scenario file with the request. `server` is the server as it stands in a scenario, `protocol` the version in
+/// which the bug was found. A server that is mended may answer with a result or with an error; only what it declares as
+/// wrong must be an error.
+pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -> String {
+    let input = plain(&bug.arguments);
+    let (method, params) = target.request(&input);
+    let step = match bug.target.kind {
+        TargetKind::Tool => json!({ "call": { "tool": bug.target.name, "args": input } }),
+        TargetKind::Prompt => json!({ "get_prompt": { "name": bug.target.name, "args": input } }),
+        TargetKind::Template | TargetKind::Resource => json!({ "read_resource": params["uri"] }),
+        TargetKind::Completion | TargetKind::List => json!({ "request": { "method": method, "params": params } }),
+    };
+    let mut step = step.as_object().cloned().unwrap_or_default();
+    let expect = match (bug.oracle, bug.target.kind) {
+        (Oracle::InvalidAccepted, TargetKind::Tool) => json!({ "isError": true }),
+        (Oracle::InvalidAccepted, _) => json!({ "rpcError": { "code": INVALID_PARAMS } }),
+        (Oracle::StackTrace, TargetKind::Tool) => {
             let text = json!({ "properties": { "text": { "not": { "pattern": STACK } } } });
             json!({ "isError": "any", "content": { "schema": { "type": "array", "items": text } } })
+        }
+        (Oracle::StackTrace, _) => {
+            let message = json!({ "properties": { "message": { "not": { "pattern": STACK } } } });
+            json!({ "rpcError": { "schema": message } })
+        }
+        (Oracle::Malformed, TargetKind::Completion) => {
+            let values = json!({ "schema": { "type": "array", "maxItems": 100, "items": { "type": "string" } } });
+            json!({ "isError": "any", "at": { "/completion/values": values } })
+        }
+        (Oracle::Malformed, TargetKind::List) => {
+            let items = json!({ "type": "array", "items": { "type": "object", "required": ["name"] } });
+            let list = json!({ "properties": { list_member(method): items }, "required": [list_member(method)] });
+            json!({ "isError": "any", "result": { "schema": list } })
         }
         _ => json!({ "isError": "any" }),
     };
@@ -29,5 +52,39 @@ pub fn scenario(bug: &FuzzBug, server: &Json, protocol: &str) -> String {
         ("steps".to_owned(), json!([step])),
     ]);
     let message = bug.message.replace(['\n', '\r'], " ");
-    format!("# {} in {}: {message}\n{}", bug.oracle, bug.tool, yaml::to_text(&file))
+    format!("# {} in {}: {message}\n{}", bug.oracle, bug.target, yaml::to_text(&file))
+}
+
+/// The value as a scenario has it: what would begin a template is written as a text in a template.
+fn plain(value: &Json) -> Json {
+    match value {
+        Json::String(text) => {
+            let mut found = String::new();
+            let mut rest = text.as_str();
+            while let Some(at) = rest.find(['{']) {
+                let (before, from) = rest.split_at(at);
+                found.push_str(before);
+                let sign = ["{{", "{%", "{#"].into_iter().find(|sign| from.starts_with(sign));
+                found.push_str(&sign.map_or_else(|| "{".to_owned(), |sign| format!("{{{{ '{sign}' }}}}")));
+                rest = &from[sign.map_or(1, str::len)..];
+            }
+            (found + rest).into()
+        }
+        Json::Array(items) => items.iter().map(plain).collect(),
+        Json::Object(members) => members.iter().map(|(name, member)| (name.clone(), plain(member))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_looks_like_a_template_is_written_as_a_text() {
+        assert_eq!(
+            plain(&json!({ "a": ["{{7*7}} {% {#", "{"] })),
+            json!({ "a": ["{{ '{{' }}7*7}} {{ '{%' }} {{ '{#' }}", "{"] })
+        );
+    }
 }

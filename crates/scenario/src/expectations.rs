@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::{Observation, limit::Limit, observation::StepOutcome};
 use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
+use rehearse_protocol::message::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
 
 const KEYS: &[&str] = &[
     "text",
@@ -41,6 +42,8 @@ pub struct Expectations {
     /// The joined text of all content blocks.
     text: Option<Matcher>,
     is_error: Option<ToolError>,
+    /// Whether the server may also refuse the request.
+    may_refuse: bool,
     structured: Option<Matcher>,
     content: Option<Matcher>,
     result: Option<Matcher>,
@@ -96,6 +99,8 @@ pub(super) struct ObservableFields {
     pub(super) task: bool,
     /// The progress of a call.
     pub(super) progress: bool,
+    /// A refusal by an error of the protocol, where a tool would report an error.
+    pub(super) refusal: bool,
 }
 
 /// Whether a tool may report an error.
@@ -157,9 +162,11 @@ impl Expectations {
         });
         let limits = [fields.read("size", Limit::of_size)?, fields.read("tokens", Limit::of_tokens)?];
         let every = |node: &Node| node.fields("`progress`", &["every"])?.required("every")?.duration();
+        let is_error = fields.read("isError", ToolError::read)?;
         Ok(Expectations {
             text: matcher("text")?,
-            is_error: fields.read("isError", ToolError::read)?,
+            is_error,
+            may_refuse: is_error == Some(ToolError::Any) && observable.refusal,
             structured: matcher("structured")?,
             content: matcher("content")?,
             result: matcher("result")?,
@@ -245,7 +252,9 @@ impl Expectations {
             StepOutcome::Failed { kind, message, error } => {
                 let rpc_error = expect.and_then(|expect| expect.rpc_error.as_ref());
                 let failure = expect.and_then(|expect| expect.failure.as_ref());
+                let may_refuse = expect.is_some_and(|expect| expect.may_refuse);
                 match (rpc_error, failure, error) {
+                    (None, None, Some(error)) if may_refuse && is_refusal(error) => {}
                     (Some(matcher), _, Some(error)) => mismatches("rpcError", matcher, Some(error), &mut found),
                     (None, Some(matcher), _) => {
                         mismatches("failure", matcher, Some(&kind.as_str().into()), &mut found);
@@ -327,6 +336,12 @@ impl Expectations {
     }
 }
 
+/// Whether an error says that the server does not do what is asked for: not that it is broken, or that the message is none.
+fn is_refusal(error: &Json) -> bool {
+    let broken = [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INTERNAL_ERROR];
+    error["code"].as_i64().is_some_and(|code| !broken.contains(&code))
+}
+
 /// A matcher for the kind of a failure.
 fn read_failure(node: &Node) -> Result<Matcher, Problems> {
     let kinds = [&Failure::KINDS[..], &["connect", "rejected", "overflow"]].concat();
@@ -372,7 +387,8 @@ mod tests {
     fn check(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
         let expect = (!expect.is_empty()).then(|| {
-            Expectations::read(&node, ObservableFields { status: true, task: true, progress: true }).expect(expect)
+            Expectations::read(&node, ObservableFields { status: true, task: true, progress: true, refusal: true })
+                .expect(expect)
         });
         Expectations::check(expect.as_ref(), observation)
     }
@@ -456,6 +472,9 @@ mod tests {
         assert_eq!(check("{ rpcError: { code: -32602 } }", &rpc), [""; 0]);
         assert_eq!(check("{ failure: rpc }", &rpc), [""; 0]);
         assert_eq!(check("{ rpcError: { code: 1 } }", &rpc), ["rpcError/code: expected 1, found -32602"]);
+        assert_eq!(check("{ isError: any }", &rpc), [""; 0]);
+        let broken = Observation::from_failure(&Failure::Rpc(RpcError::new(-32603, "broken")));
+        assert_eq!(check("{ isError: any }", &broken), ["error -32603: broken"]);
         let silence = Observation::new(StepOutcome::Silence);
         assert_eq!(check("", &silence), ["no response arrived"]);
         assert_eq!(check("{ none: true }", &silence), [""; 0]);

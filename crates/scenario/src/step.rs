@@ -126,6 +126,7 @@ impl Step {
             status: matches!(action, Action::Raw { .. }),
             task: action.call().is_some_and(|call| call.is_task),
             progress: action.call().is_some_and(|call| !call.is_task),
+            refusal: action.call().is_none(),
         };
         let expect = problems.keep(fields.read("expect", |node| Expectations::read(node, observable)));
         let (Some(server), Some(snapshot), Some(capture), Some(answers), Some(timeout), Some(only), Some(expect), []) =

@@ -1,10 +1,10 @@
-//! The text report: a line for each tool, then each bug with its smallest input.
+//! The text report: a line for each target, then each bug with its smallest input.
 
 use std::fmt::Write;
 
 use rehearse_document::text::shortened;
 
-use super::{FuzzBug, FuzzResult};
+use super::{FuzzBug, FuzzResult, FuzzTarget, TargetKind};
 use crate::{
     Layout, Verdict,
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, styled},
@@ -13,17 +13,20 @@ use crate::{
 
 /// How much of an input is shown.
 const LONGEST: usize = 200;
+/// How much of the name of a target is shown.
+const LONGEST_NAME: usize = 48;
 
 pub(crate) fn render(result: &FuzzResult, layout: &Layout) -> String {
     let mut out = String::new();
     let server = result.server.as_deref().unwrap_or("server");
     let _ =
         writeln!(out, "{}   {}   {}\n", styled(printable(server), STRONG), printable(&result.target), result.protocol);
-    let name_width = result.tools.iter().map(|tool| tool.name.chars().count()).max().unwrap_or_default().max(4);
-    let _ = writeln!(out, "{}", styled(format!("{:name_width$}  inputs  accepted  refused  bugs", "tool"), DIM));
-    for tool in &result.tools {
-        let bugs = result.bugs.iter().filter(|bug| bug.tool == tool.name).count();
-        let (sign, style) = match (bugs, &tool.reason) {
+    let names = result.targets.iter().map(|it| shown(&it.target).chars().count());
+    let name_width = names.max().unwrap_or_default().max(6);
+    let _ = writeln!(out, "{}", styled(format!("{:name_width$}  inputs  accepted  refused  bugs", "target"), DIM));
+    for target in &result.targets {
+        let bugs = result.bugs.iter().filter(|bug| bug.target == target.target).count();
+        let (sign, style) = match (bugs, &target.reason) {
             (1.., _) => ("✗", BAD),
             (_, Some(_)) => ("·", DOUBTFUL),
             _ => ("✓", GOOD),
@@ -31,18 +34,18 @@ pub(crate) fn render(result: &FuzzResult, layout: &Layout) -> String {
         let _ = writeln!(
             out,
             "{:name_width$}  {:>6}  {:>8}  {:>7}  {bugs:>4} {}",
-            printable(&tool.name),
-            tool.cases,
-            tool.accepted,
-            tool.refused,
+            shown(&target.target),
+            target.cases,
+            target.accepted,
+            target.refused,
             styled(sign, style)
         );
-        if let Some(reason) = &tool.reason {
+        if let Some(reason) = &target.reason {
             wrapped(
                 &mut out,
                 &format!(
                     "{}: {}",
-                    if tool.accepted == 0 { "not tested" } else { "not tried to the end" },
+                    if target.accepted == 0 { "not tested" } else { "not tried to the end" },
                     printable(reason)
                 ),
                 "  ",
@@ -57,16 +60,28 @@ pub(crate) fn render(result: &FuzzResult, layout: &Layout) -> String {
 
 fn bug(out: &mut String, result: &FuzzResult, bug: &FuzzBug, width: usize) {
     let (sign, style) = if result.fails(bug) { ("✗", BAD) } else { ("!", DOUBTFUL) };
-    let _ = writeln!(out, "\n{} {} {}", styled(sign, style), styled(bug.oracle, STRONG), printable(&bug.tool));
+    let _ = writeln!(
+        out,
+        "\n{} {} {}",
+        styled(sign, style),
+        styled(bug.oracle, STRONG),
+        printable(&bug.target.to_string())
+    );
     wrapped(out, &printable(&bug.message), "  ", width);
     let input = shortened(&bug.arguments.to_string(), LONGEST);
     wrapped(out, &format!("with {}", printable(&input)), "  ", width);
-    let validity = match bug.is_valid {
-        Some(true) => "the schema accepts this input",
-        Some(false) => "the schema refuses this input",
-        None => "the schema cannot be read",
+    let validity = match (bug.target.kind, bug.is_valid) {
+        (TargetKind::Tool, Some(true)) => "the schema accepts this input",
+        (TargetKind::Tool, Some(false)) => "the schema refuses this input",
+        (TargetKind::Tool, None) => "the schema cannot be read",
+        (_, Some(false)) => "this input is not what the server declares",
+        _ => return,
     };
     let _ = writeln!(out, "  {}", styled(validity, DIM));
+}
+
+fn shown(target: &FuzzTarget) -> String {
+    printable(&shortened(&target.to_string(), LONGEST_NAME)).into_owned()
 }
 
 fn conclusion(out: &mut String, result: &FuzzResult) {

@@ -12,7 +12,7 @@ use crate::{Verdict, milliseconds};
 /// The version of the data format.
 pub const FORMAT: u32 = 1;
 
-/// What has come of fuzzing the tools of a server.
+/// What has come of fuzzing a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzResult {
@@ -37,8 +37,8 @@ pub struct FuzzResult {
     /// Whether warnings fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
-    /// Each tool.
-    pub tools: Vec<FuzzedTool>,
+    /// Each target.
+    pub targets: Vec<FuzzedTarget>,
     /// The bugs, worst first.
     pub bugs: Vec<FuzzBug>,
     /// Why the run ended before its time.
@@ -46,6 +46,33 @@ pub struct FuzzResult {
     pub error: Option<String>,
     /// What the exit code says.
     pub verdict: Verdict,
+}
+
+/// What takes an input, such as the prompt `greet`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FuzzTarget {
+    /// What it is.
+    pub kind: TargetKind,
+    /// The name of a tool or prompt, the text of a template, the prompt or template of completions, or the method of a list.
+    pub name: String,
+}
+
+/// What kind of target it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetKind {
+    /// Arguments are given to a tool.
+    Tool,
+    /// Arguments are given to a prompt.
+    Prompt,
+    /// Values are given to a resource template, and the resource is read.
+    Template,
+    /// Resources are read, also unknown ones.
+    Resource,
+    /// An argument of a prompt or template is completed.
+    Completion,
+    /// A list is read with a cursor.
+    List,
 }
 
 /// What kind of input it is.
@@ -70,7 +97,7 @@ pub enum InputKind {
 pub enum Oracle {
     /// The server ended, or the connection broke.
     Crash,
-    /// A call was not answered, although others were.
+    /// A request was not answered, although others were.
     Hang,
     /// The answer is no message, or no result of the protocol.
     Malformed,
@@ -78,9 +105,11 @@ pub enum Oracle {
     OutputSchema,
     /// A text has a stack trace.
     StackTrace,
-    /// An error of a tool is an error of the protocol, or of HTTP.
+    /// The input makes an internal error of the protocol, or of HTTP.
     InternalError,
-    /// The tool accepts what its schema refuses.
+    /// The error says that a right message is none, or that a known method is unknown.
+    WrongError,
+    /// A tool or prompt accepts what its schema or its list of arguments refuses.
     InvalidAccepted,
     /// The server refuses what the schema accepts.
     ValidRefused,
@@ -92,8 +121,9 @@ pub enum Oracle {
 pub struct FuzzBug {
     /// How it is seen.
     pub oracle: Oracle,
-    /// The tool.
-    pub tool: String,
+    /// What took the input.
+    #[serde(flatten)]
+    pub target: FuzzTarget,
     /// The smallest arguments that were found.
     pub arguments: Json,
     /// What was seen, as a sentence.
@@ -102,15 +132,16 @@ pub struct FuzzBug {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_valid: Option<bool>,
     /// What kind of input has shown it.
-    pub kind: InputKind,
+    pub input_kind: InputKind,
 }
 
-/// What was done with a tool.
+/// What was done with a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FuzzedTool {
-    /// Its name.
-    pub name: String,
+pub struct FuzzedTarget {
+    /// What it is.
+    #[serde(flatten)]
+    pub target: FuzzTarget,
     /// How many inputs it got.
     pub cases: usize,
     /// How many valid inputs had a result without an error.
@@ -123,20 +154,47 @@ pub struct FuzzedTool {
 }
 
 impl FuzzResult {
-    /// Decides the verdict. A run in which no tool has accepted an input has tested nothing.
+    /// Decides the verdict. A server with tools is not tested if none of them has accepted an input, and any server if only
+    /// its lists have.
     pub fn decide(&mut self, is_interrupted: bool) {
         self.verdict = match () {
             () if self.bugs.iter().any(|bug| self.fails(bug)) => Verdict::Failed,
             () if self.error.is_some() || is_interrupted => Verdict::CannotRun,
-            () if self.tools.iter().all(|tool| tool.accepted == 0) => Verdict::NothingTested,
-            () if self.tools.iter().any(|tool| tool.accepted > 0 && tool.reason.is_some()) => Verdict::Incomplete,
+            () if !self.has_tested() => Verdict::NothingTested,
+            () if self.targets.iter().any(|it| it.accepted > 0 && it.reason.is_some()) => Verdict::Incomplete,
             () => Verdict::Passed,
         };
+    }
+
+    fn has_tested(&self) -> bool {
+        let has_tools = self.targets.iter().any(|it| it.target.kind == TargetKind::Tool);
+        let counts = |kind| if has_tools { kind == TargetKind::Tool } else { kind != TargetKind::List };
+        self.targets.iter().any(|it| counts(it.target.kind) && it.accepted > 0)
     }
 
     /// Whether a bug makes the verdict fail.
     pub fn fails(&self, bug: &FuzzBug) -> bool {
         self.strict || !bug.oracle.is_warning()
+    }
+}
+
+impl TargetKind {
+    /// The word for it, as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            TargetKind::Tool => "tool",
+            TargetKind::Prompt => "prompt",
+            TargetKind::Template => "template",
+            TargetKind::Resource => "resource",
+            TargetKind::Completion => "completion",
+            TargetKind::List => "list",
+        }
+    }
+}
+
+impl fmt::Display for FuzzTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind.as_str(), self.name)
     }
 }
 
@@ -156,7 +214,7 @@ impl InputKind {
 impl Oracle {
     /// Whether it is a warning: callers that keep to the schema meet no error.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Oracle::InternalError | Oracle::InvalidAccepted | Oracle::ValidRefused)
+        matches!(self, Oracle::InternalError | Oracle::WrongError | Oracle::InvalidAccepted | Oracle::ValidRefused)
     }
 
     /// The word for it, as in JSON.
@@ -168,6 +226,7 @@ impl Oracle {
             Oracle::OutputSchema => "output-schema",
             Oracle::StackTrace => "stack-trace",
             Oracle::InternalError => "internal-error",
+            Oracle::WrongError => "wrong-error",
             Oracle::InvalidAccepted => "invalid-accepted",
             Oracle::ValidRefused => "valid-refused",
         }
@@ -184,31 +243,41 @@ impl fmt::Display for Oracle {
 mod tests {
     use super::*;
 
+    fn verdict(targets: &[(TargetKind, usize, Option<&str>)]) -> Verdict {
+        let target = |(kind, accepted, reason): &(TargetKind, usize, Option<&str>)| FuzzedTarget {
+            target: FuzzTarget { kind: *kind, name: "a".to_owned() },
+            cases: 9,
+            accepted: *accepted,
+            refused: 0,
+            reason: reason.map(ToOwned::to_owned),
+        };
+        let mut result = FuzzResult {
+            format: FORMAT,
+            rehearse: String::new(),
+            target: String::new(),
+            server: None,
+            protocol: String::new(),
+            seed: 1,
+            duration: Duration::ZERO,
+            cases: 9,
+            strict: false,
+            targets: targets.iter().map(target).collect(),
+            bugs: Vec::new(),
+            error: None,
+            verdict: Verdict::Passed,
+        };
+        result.decide(false);
+        result.verdict
+    }
+
     #[test]
     fn a_tool_that_was_not_tried_to_the_end_is_no_pass() {
-        let verdict = |accepted, reason: Option<&str>| {
-            let reason = reason.map(ToOwned::to_owned);
-            let tool = FuzzedTool { name: "a".to_owned(), cases: 9, accepted, refused: 0, reason };
-            let mut result = FuzzResult {
-                format: FORMAT,
-                rehearse: String::new(),
-                target: String::new(),
-                server: None,
-                protocol: String::new(),
-                seed: 1,
-                duration: Duration::ZERO,
-                cases: 9,
-                strict: false,
-                tools: vec![tool],
-                bugs: Vec::new(),
-                error: None,
-                verdict: Verdict::Passed,
-            };
-            result.decide(false);
-            result.verdict
-        };
-        assert_eq!(verdict(5, None), Verdict::Passed);
-        assert_eq!(verdict(5, Some("10 calls had no answer")), Verdict::Incomplete);
-        assert_eq!(verdict(0, Some("it refused every valid input")), Verdict::NothingTested);
+        assert_eq!(verdict(&[(TargetKind::Tool, 5, None)]), Verdict::Passed);
+        assert_eq!(verdict(&[(TargetKind::Tool, 5, Some("10 calls had no answer"))]), Verdict::Incomplete);
+        let refused = (TargetKind::Tool, 0, Some("it refused every valid input"));
+        assert_eq!(verdict(&[refused]), Verdict::NothingTested);
+        assert_eq!(verdict(&[refused, (TargetKind::Prompt, 5, None)]), Verdict::NothingTested);
+        assert_eq!(verdict(&[(TargetKind::Prompt, 5, None)]), Verdict::Passed);
+        assert_eq!(verdict(&[(TargetKind::List, 5, None)]), Verdict::NothingTested);
     }
 }

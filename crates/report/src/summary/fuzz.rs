@@ -1,19 +1,19 @@
 //! The section of `rehearse fuzz`.
 
 use super::{Case, Failure, Outcome, Section, Suite, counted, readable};
-use crate::fuzz::{FuzzBug, FuzzResult, FuzzedTool};
+use crate::fuzz::{FuzzBug, FuzzResult, FuzzedTarget};
 
 pub(super) fn section(result: &FuzzResult) -> Section {
     let mut section = Section {
         title: "Fuzzing",
         command: "rehearse fuzz",
-        unit: "tools",
+        unit: "targets",
         duration: result.duration,
         verdict: result.verdict,
-        counts: counted(result.tools.iter().map(|tool| of_tool(result, tool))),
+        counts: counted(result.targets.iter().map(|it| of_target(result, it))),
         suites: vec![Suite {
             name: "rehearse fuzz".to_owned(),
-            cases: result.tools.iter().map(|it| case(result, it)).collect(),
+            cases: result.targets.iter().map(|it| case(result, it)).collect(),
         }],
         ..Section::default()
     };
@@ -34,18 +34,18 @@ fn of_bug(result: &FuzzResult, bug: &FuzzBug) -> Outcome {
     if result.fails(bug) { Outcome::Failed } else { Outcome::Warning }
 }
 
-fn of_tool(result: &FuzzResult, tool: &FuzzedTool) -> Outcome {
-    let bugs = result.bugs.iter().filter(|bug| bug.tool == tool.name);
-    let usual = if tool.reason.is_some() { Outcome::NotTested } else { Outcome::Passed };
+fn of_target(result: &FuzzResult, target: &FuzzedTarget) -> Outcome {
+    let bugs = result.bugs.iter().filter(|bug| bug.target == target.target);
+    let usual = if target.reason.is_some() { Outcome::NotTested } else { Outcome::Passed };
     bugs.map(|bug| of_bug(result, bug)).min().unwrap_or(usual)
 }
 
-fn case(result: &FuzzResult, tool: &FuzzedTool) -> Case {
-    let bugs: Vec<_> = result.bugs.iter().filter(|bug| bug.tool == tool.name).map(sentence).collect();
+fn case(result: &FuzzResult, target: &FuzzedTarget) -> Case {
+    let bugs: Vec<_> = result.bugs.iter().filter(|bug| bug.target == target.target).map(sentence).collect();
     Case {
-        name: tool.name.clone(),
-        outcome: of_tool(result, tool),
-        message: bugs.first().cloned().or_else(|| tool.reason.clone()).unwrap_or_default(),
+        name: target.target.to_string(),
+        outcome: of_target(result, target),
+        message: bugs.first().cloned().or_else(|| target.reason.clone()).unwrap_or_default(),
         details: bugs.join("\n"),
         ..Case::default()
     }
@@ -59,6 +59,6 @@ fn failure(result: &FuzzResult, bug: &FuzzBug) -> Failure {
     Failure {
         level: Some(bug.oracle.as_str().to_owned()),
         messages: vec![bug.message.clone(), format!("With {}.", bug.arguments)],
-        ..Failure::new(of_bug(result, bug), bug.tool.clone())
+        ..Failure::new(of_bug(result, bug), bug.target.to_string())
     }
 }

@@ -1,0 +1,49 @@
+//! What is fuzzed, and for how long.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use rehearse_client::ToolPermission;
+use rehearse_protocol::Protocol;
+use rehearse_report::fuzz::{FuzzTarget, Oracle};
+
+/// What is fuzzed, and for how long.
+#[derive(Clone, Debug)]
+pub struct FuzzOptions {
+    /// Which tools may be called, and with which arguments they are known to work.
+    pub tools: ToolPermission,
+    /// The seed of the random inputs.
+    pub seed: u64,
+    /// How long the run may take.
+    pub budget: Duration,
+    /// How many inputs each target gets at most.
+    pub cases: Option<usize>,
+    /// Whether texts are sent that programs often mishandle.
+    pub is_hostile: bool,
+    /// The version that the client asks for.
+    pub protocol: Protocol,
+    /// Gets the progress.
+    pub events: Option<UnboundedSender<FuzzEvent>>,
+    /// Ends the run.
+    pub stop: CancellationToken,
+}
+
+/// The progress of a run.
+#[derive(Clone, Debug)]
+pub enum FuzzEvent {
+    /// So many inputs were sent in all.
+    Sent(usize),
+    /// A bug was found.
+    Found(Oracle, FuzzTarget),
+}
+
+impl FuzzOptions {
+    pub(crate) fn send(&self, event: FuzzEvent) {
+        if let Some(events) = &self.events {
+            // The receiver may be gone.
+            let _ = events.send(event);
+        }
+    }
+}

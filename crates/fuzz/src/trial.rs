@@ -1,0 +1,184 @@
+//! One target: sends its inputs, and finds the smallest of each bug.
+
+use std::{collections::HashSet, time::Duration};
+
+use serde_json::Value as Json;
+use tokio::time::Instant;
+
+use crate::{
+    input::{Inputs, inputs},
+    options::FuzzOptions,
+    oracle::{Expected, Wrong, is_accepted, judge},
+    server::{Outcome, Server},
+    shrink::smaller,
+    target::Target,
+};
+use rehearse_client::Failure;
+use rehearse_report::fuzz::{FuzzBug, FuzzedTarget, Oracle, TargetKind};
+
+/// How long a request may take at least before it counts as a hang.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(2);
+/// How long a request may take before a usual one was answered; then it is no hang, because all may be slow.
+const FIRST_LIMIT: Duration = Duration::from_secs(10);
+/// After how many requests without an answer a target gets no more of them.
+const MOST_UNANSWERED: usize = 10;
+/// How many times the usual time a request may take.
+const FACTOR: u32 = 50;
+/// How many requests one shrinking may take: of what is answered at once, and of what ends the connection or hangs.
+const SHRINKS: usize = 600;
+const SLOW_SHRINKS: usize = 60;
+/// How many times as long a hang may take when it is confirmed.
+const PATIENCE: u32 = 3;
+/// How long one shrinking may take.
+const LONGEST_SHRINK: Duration = Duration::from_secs(20);
+/// How many bugs of one target are kept.
+const MOST_BUGS: usize = 20;
+
+/// A target with its inputs, and what was seen of it.
+pub(crate) struct Trial<'t> {
+    target: &'t Target,
+    inputs: Inputs<'t>,
+    /// An input that was answered at once, and how long the slowest of the usual requests took.
+    good: Option<Json>,
+    usual: Duration,
+    known: HashSet<(Oracle, String)>,
+    accepted: usize,
+    refused: usize,
+    cases: usize,
+    /// How many requests had no answer.
+    unanswered: usize,
+    most: usize,
+}
+
+impl<'t> Trial<'t> {
+    pub(crate) fn new(target: &'t Target, options: &FuzzOptions) -> Trial<'t> {
+        Trial {
+            target,
+            inputs: inputs(target, options.seed, options.is_hostile),
+            good: None,
+            usual: Duration::ZERO,
+            known: HashSet::new(),
+            accepted: 0,
+            refused: 0,
+            cases: 0,
+            unanswered: 0,
+            most: options.cases.unwrap_or(usize::MAX),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.target.reason.is_some()
+            || self.cases >= self.most
+            || self.known.len() >= MOST_BUGS
+            || self.unanswered >= MOST_UNANSWERED
+    }
+
+    /// How long a request may take. Before the usual time is known, only the patience of the client counts.
+    fn limit(&self) -> Duration {
+        if self.good.is_some() { (self.usual * FACTOR).max(SHORTEST_LIMIT) } else { FIRST_LIMIT }
+    }
+
+    /// What is wrong with the outcome of this input.
+    fn judge(&self, input: &Json, outcome: &Outcome, limit: Duration) -> Option<Wrong> {
+        let is_valid = self.inputs.is_valid(input);
+        let sent = input.to_string();
+        let wrong = judge(outcome, &Expected { target: self.target, is_valid, limit, sent: &sent });
+        wrong.filter(|wrong| wrong.oracle != Oracle::Hang || self.good.is_some())
+    }
+
+    /// Sends the next input. Returns the bug that it has shown, if it is a new one and happens again.
+    pub(crate) async fn next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
+        let (input_kind, input) = self.inputs.next()?;
+        self.cases += 1;
+        let (limit, begun) = (self.limit(), Instant::now());
+        let outcome = server.send(self.target, &input, limit).await?;
+        let took = begun.elapsed();
+        self.unanswered += usize::from(matches!(outcome, Err(Failure::Disconnected { .. } | Failure::Timeout(_))));
+        let is_valid = self.inputs.is_valid(&input) != Some(false);
+        if is_valid && is_accepted(&outcome) {
+            self.accepted += 1;
+            self.usual = self.usual.max(took);
+            self.good.get_or_insert_with(|| input.clone());
+        } else if is_valid {
+            self.refused += 1;
+        }
+        let wrong = self.judge(&input, &outcome, limit)?;
+        if !self.known.insert((wrong.oracle, wrong.shape.clone())) {
+            return None;
+        }
+        let is_slow = matches!(wrong.oracle, Oracle::Crash | Oracle::Hang);
+        // What does not happen again on a new connection is no bug that anyone could find.
+        let again = self.again(server, &input, &wrong, limit).await?;
+        let (arguments, wrong) = self.shrink(server, input, again, is_slow, limit).await;
+        let is_valid = self.inputs.is_valid(&arguments);
+        let (oracle, target) = (wrong.oracle, self.target.id.clone());
+        Some(FuzzBug { oracle, target, arguments, message: wrong.message, is_valid, input_kind })
+    }
+
+    /// Sends the input on a new connection, and one that is known to work before a hang. `None` if it is not wrong in the
+    /// same way.
+    async fn again(&self, server: &mut Server<'_>, input: &Json, wrong: &Wrong, limit: Duration) -> Option<Wrong> {
+        server.restart().await.ok()?;
+        // A machine that was busy for a moment makes no hang.
+        let limit = if wrong.oracle == Oracle::Hang { limit * PATIENCE } else { limit };
+        if let (Oracle::Hang, Some(good)) = (wrong.oracle, &self.good) {
+            server.send(self.target, good, limit).await?.ok()?;
+        }
+        let outcome = server.send(self.target, input, limit).await?;
+        let again = self.judge(input, &outcome, limit);
+        again.filter(|again| again.oracle == wrong.oracle)
+    }
+
+    /// The smallest input that is wrong in the same way.
+    async fn shrink(
+        &mut self,
+        server: &mut Server<'_>,
+        mut input: Json,
+        mut wrong: Wrong,
+        is_slow: bool,
+        limit: Duration,
+    ) -> (Json, Wrong) {
+        let mut left = if is_slow { SLOW_SHRINKS } else { SHRINKS };
+        let (was_valid, begun) = (self.inputs.is_valid(&input), Instant::now());
+        'smaller: loop {
+            for candidate in smaller(&input) {
+                // A smaller input of another kind is another bug.
+                if !self.target.can_send(&candidate) || self.inputs.is_valid(&candidate) != was_valid {
+                    continue;
+                }
+                if left == 0 || begun.elapsed() > LONGEST_SHRINK || server.options.stop.is_cancelled() {
+                    break 'smaller;
+                }
+                left -= 1;
+                let Some(outcome) = server.send(self.target, &candidate, limit).await else { break 'smaller };
+                let found = self.judge(&candidate, &outcome, limit);
+                if let Some(found) = found.filter(|found| found.oracle == wrong.oracle) {
+                    self.known.insert((found.oracle, found.shape.clone()));
+                    (input, wrong) = (candidate, found);
+                    continue 'smaller;
+                }
+            }
+            break;
+        }
+        (input, wrong)
+    }
+
+    pub(crate) fn finish(self) -> FuzzedTarget {
+        let is_tool = self.target.id.kind == TargetKind::Tool;
+        let reason = match self.target.reason {
+            Some(reason) => Some(reason.to_owned()),
+            None if self.cases == 0 => Some("the time was over before its turn".to_owned()),
+            None if self.accepted == 0 && self.unanswered > 0 => Some("it answered no valid input in time".to_owned()),
+            None if self.accepted == 0 && is_tool => {
+                Some("it refused every valid input; --tool-args NAME=JSON names one that works".to_owned())
+            }
+            None if self.accepted == 0 => Some("it refused every input".to_owned()),
+            None if self.unanswered >= MOST_UNANSWERED => {
+                Some(format!("{MOST_UNANSWERED} requests had no answer, so it got no more of them"))
+            }
+            None => None,
+        };
+        let Trial { cases, accepted, refused, .. } = self;
+        FuzzedTarget { target: self.target.id.clone(), cases, accepted, refused, reason }
+    }
+}
