@@ -1,5 +1,7 @@
 //! Gives each target its turns, until the time is over.
 
+use std::time::Duration;
+
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
@@ -13,8 +15,11 @@ use crate::{
 use rehearse_client::ServerParams;
 use rehearse_report::fuzz::{FuzzBug, FuzzedTarget};
 
-/// How many inputs a target gets before the next one has its turn.
+/// How many inputs a target gets before the next one has its turn, and how long its turn is at least.
 const TURN: usize = 50;
+const SHORTEST_TURN: Duration = Duration::from_millis(200);
+/// Each target has at least so many turns, if its inputs are answered at once.
+const TURNS: u32 = 4;
 
 /// What has come of a run.
 #[derive(Debug)]
@@ -62,16 +67,24 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     let targets = targets(&server).await?;
     let (own, version) = names(&server);
     let (mut bugs, mut cases, mut error) = (Vec::new(), 0, None);
-    let ends = Instant::now() + options.budget;
+    let count = u32::try_from(targets.len()).unwrap_or(u32::MAX).max(1);
+    let turn = (options.budget / count / TURNS).max(SHORTEST_TURN);
     let mut trials: Vec<_> = targets.iter().map(|target| Trial::new(target, options)).collect();
-    while !trials.iter().all(Trial::is_done) && Instant::now() < ends && !options.stop.is_cancelled() {
+    while !trials.iter().all(Trial::is_done) && !server.is_over() {
         for trial in trials.iter_mut().filter(|trial| !trial.is_done()) {
+            let begun = Instant::now();
             for _ in 0..TURN {
-                if trial.is_done() || Instant::now() >= ends || options.stop.is_cancelled() {
+                if trial.is_done() || server.is_over() || begun.elapsed() >= turn {
                     break;
                 }
                 cases += 1;
                 let Some(found) = trial.next(&mut server).await else { continue };
+                let is_same = |it: &FuzzBug| {
+                    (it.oracle, &it.target, &it.arguments) == (found.oracle, &found.target, &found.arguments)
+                };
+                if bugs.iter().any(is_same) {
+                    continue;
+                }
                 options.send(FuzzEvent::Found(found.oracle, found.target.clone()));
                 bugs.push(found);
             }

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use serde_json::{Value as Json, value::RawValue};
+use tokio::time::Instant;
 
 use crate::{options::FuzzOptions, target::Target};
 use rehearse_client::{CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, ServerParams, Session};
 
 /// How many events of a connection are kept, because a run has many.
 const EVENTS: usize = 500;
+/// How long a bug may take after the time of the run is over.
+const GRACE: Duration = Duration::from_secs(10);
 /// How often a server may fail to start again.
 const MOST_STARTS: usize = 3;
 
@@ -18,6 +21,8 @@ pub(crate) type Outcome = Result<Box<RawValue>, Failure>;
 pub(crate) struct Server<'s> {
     params: &'s ServerParams,
     pub(crate) options: &'s FuzzOptions,
+    /// When the time of the run is over.
+    ends: Instant,
     session: Option<Session>,
     failed_starts: usize,
 }
@@ -26,13 +31,33 @@ impl<'s> Server<'s> {
     /// # Errors
     /// The server cannot be reached.
     pub(crate) async fn start(params: &'s ServerParams, options: &'s FuzzOptions) -> Result<Server<'s>, ConnectError> {
-        let mut server = Server { params, options, session: None, failed_starts: 0 };
+        let ends = Instant::now() + options.budget;
+        let mut server = Server { params, options, ends, session: None, failed_starts: 0 };
         server.restart().await?;
         Ok(server)
     }
 
     pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_ref()
+    }
+
+    /// Whether no more inputs are sent.
+    pub(crate) fn is_over(&self) -> bool {
+        Instant::now() >= self.ends || self.options.stop.is_cancelled()
+    }
+
+    /// The time that is left.
+    pub(crate) fn remaining(&self) -> Duration {
+        self.ends.saturating_duration_since(Instant::now())
+    }
+
+    /// The time that is left for a bug that was seen.
+    pub(crate) fn grace(&self) -> Duration {
+        if self.options.stop.is_cancelled() {
+            Duration::ZERO
+        } else {
+            (self.ends + GRACE).saturating_duration_since(Instant::now())
+        }
     }
 
     pub(crate) fn is_gone(&self) -> bool {

@@ -29,6 +29,8 @@ const SHRINKS: usize = 600;
 const SLOW_SHRINKS: usize = 60;
 /// How many times as long a hang may take when it is confirmed.
 const PATIENCE: u32 = 3;
+/// The shortest time for an answer near the end of the run.
+const LAST_LIMIT: Duration = Duration::from_secs(1);
 /// How long one shrinking may take.
 const LONGEST_SHRINK: Duration = Duration::from_secs(20);
 /// How many bugs of one target are kept.
@@ -91,7 +93,11 @@ impl<'t> Trial<'t> {
         let (input_kind, input) = self.inputs.next()?;
         self.cases += 1;
         let (limit, begun) = (self.limit(), Instant::now());
-        let outcome = server.send(self.target, &input, limit).await?;
+        let left = server.remaining().max(LAST_LIMIT);
+        let outcome = server.send(self.target, &input, limit.min(left)).await?;
+        if left < limit && matches!(outcome, Err(Failure::Timeout(_))) {
+            return None;
+        }
         let took = begun.elapsed();
         self.unanswered += usize::from(matches!(outcome, Err(Failure::Disconnected { .. } | Failure::Timeout(_))));
         let is_valid = self.inputs.is_valid(&input) != Some(false);
@@ -121,6 +127,9 @@ impl<'t> Trial<'t> {
         server.restart().await.ok()?;
         // A machine that was busy for a moment makes no hang.
         let limit = if wrong.oracle == Oracle::Hang { limit * PATIENCE } else { limit };
+        if wrong.oracle == Oracle::Hang && limit > server.grace() {
+            return None;
+        }
         if let (Oracle::Hang, Some(good)) = (wrong.oracle, &self.good) {
             server.send(self.target, good, limit).await?.ok()?;
         }
@@ -146,7 +155,7 @@ impl<'t> Trial<'t> {
                 if !self.target.can_send(&candidate) || self.inputs.is_valid(&candidate) != was_valid {
                     continue;
                 }
-                if left == 0 || begun.elapsed() > LONGEST_SHRINK || server.options.stop.is_cancelled() {
+                if left == 0 || begun.elapsed() > LONGEST_SHRINK || server.grace() < SHORTEST_LIMIT {
                     break 'smaller;
                 }
                 left -= 1;
