@@ -30,6 +30,15 @@ pub enum ModelError {
     /// No rule of a scripted model matches the conversation.
     #[error("{script}: no rule matches turn {turn} ({last})")]
     NoRule { script: String, turn: usize, last: String },
+    /// Nothing is recorded for the request, and the provider cannot be asked.
+    #[error("the answer of {model} is not recorded (run {run}): {why}; {missing}")]
+    NotRecorded { model: String, run: u32, why: String, missing: String },
+    /// A recording cannot be read or written.
+    #[error("cannot use the recording {path}: {why}")]
+    Recording { path: String, why: String },
+    /// All requests together have taken as much as they may.
+    #[error("the budget is used up: {what}")]
+    Budget { what: String },
     /// A template of a scripted model failed.
     #[error("{script}: {why}")]
     Script { script: String, why: String },
@@ -55,6 +64,9 @@ impl ModelError {
             ModelError::Malformed { .. }
             | ModelError::Unsupported { .. }
             | ModelError::NoRule { .. }
+            | ModelError::NotRecorded { .. }
+            | ModelError::Recording { .. }
+            | ModelError::Budget { .. }
             | ModelError::Script { .. } => false,
         }
     }

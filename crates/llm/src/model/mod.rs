@@ -1,11 +1,13 @@
 //! Language models: one request, one answer.
 //!
 //! A [`Model`] gets a whole conversation and returns the next message. [`HttpModel`] asks a provider; [`ScriptedModel`]
-//! answers from a YAML file.
+//! answers from a YAML file; [`RecordedModel`] plays what a provider has answered before.
 
 mod error;
 pub mod http;
 mod message;
+mod price;
+mod recording;
 pub mod scripted;
 
 use std::time::Duration;
@@ -16,6 +18,8 @@ pub use self::{
     error::ModelError,
     http::{ApiKey, HttpModel, HttpModelOptions, RetryPolicy},
     message::{Block, Media, Message, ToolCall, ToolResult, text_of},
+    price::{Budget, Price},
+    recording::{RecordedModel, Recordings},
     scripted::ScriptedModel,
 };
 use crate::ToolDefinition;
@@ -27,6 +31,8 @@ pub enum Model {
     Scripted(ScriptedModel),
     /// Asks a provider.
     Http(HttpModel),
+    /// Asks a provider only for what is not recorded.
+    Recorded(RecordedModel),
 }
 
 /// What a model is asked.
@@ -43,7 +49,8 @@ pub struct Request<'a> {
 }
 
 /// How a model answers. What is not set is the provider's default.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct GenerationOptions {
     /// The longest answer, in tokens.
     pub max_tokens: Option<u32>,
@@ -60,7 +67,7 @@ pub struct GenerationOptions {
 }
 
 /// The answer of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Response {
     /// Texts, thoughts and tool calls, in the order of the model.
     pub content: Vec<Block>,
@@ -69,7 +76,8 @@ pub struct Response {
 }
 
 /// Why an answer ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// The model has said everything.
     EndTurn,
@@ -110,7 +118,8 @@ pub enum Delta {
 pub type DeltaSink<'a> = &'a (dyn Fn(Delta) + Send + Sync);
 
 impl Model {
-    /// Asks for the next message. With `deltas`, the answer is streamed: the pieces of text and thoughts come first.
+    /// Asks for the next message. With `deltas`, the answer is streamed: the pieces of text and thoughts come first; that of a
+    /// [`RecordedModel`] is not.
     /// Dropping the future cancels the request.
     ///
     /// # Errors
@@ -119,6 +128,7 @@ impl Model {
         match self {
             Model::Scripted(model) => model.generate(request, deltas).await,
             Model::Http(model) => model.generate(request, deltas).await,
+            Model::Recorded(model) => model.generate(request).await,
         }
     }
 
@@ -127,6 +137,7 @@ impl Model {
         match self {
             Model::Scripted(model) => model.name(),
             Model::Http(model) => model.name(),
+            Model::Recorded(model) => &model.name,
         }
     }
 }
