@@ -58,7 +58,7 @@ const FEATURES: &[(&str, &str, Sign)] = &[
     ("titles", "titles", Sign::OfItem("/title")),
     ("progress", "progress", Sign::Sent("notifications/progress")),
     ("cancellation", "cancellation", Sign::Sent("notifications/cancelled")),
-    ("pagination", "pages of lists", Sign::Pages),
+    ("pagination", "pages of the tool list", Sign::Pages),
     ("sampling", "sampling", Sign::Sent("sampling/createMessage")),
     ("elicitation", "elicitation", Sign::Sent("elicitation/create")),
     ("elicitationUrl", "elicitation by URL", Sign::UrlElicitation),

@@ -18,13 +18,13 @@ pub struct Traffic {
     pub(crate) sent: BTreeSet<String>,
     /// The results of calls of tools.
     pub(crate) results: Vec<ToolResult>,
-    /// Whether a list had more than one page.
+    /// Whether the list of tools had more than one page.
     pub(crate) has_pages: bool,
     /// Whether it asked for input in a browser.
     pub(crate) asks_for_url: bool,
     /// How long the slowest start took, to the end of the handshake.
     pub(crate) start: Option<Duration>,
-    /// How long the slowest list took.
+    /// How long the slowest page of tools took.
     pub(crate) list: Option<Duration>,
     /// Whether an HTTP request was answered with 401.
     pub(crate) needs_authorization: bool,
@@ -109,7 +109,8 @@ impl Traffic {
         if matches!(method, "initialize" | "server/discover") {
             slower(&mut self.start, at);
         }
-        if List::ALL.iter().any(|list| list.method() == method) {
+        // What hosts do with slow or paged lists is known of that of tools.
+        if method == List::Tools.method() {
             slower(&mut self.list, time);
             self.has_pages |= result["nextCursor"].is_string();
         }
