@@ -1,5 +1,6 @@
 //! `rehearse run`: runs scenarios on every transport and protocol version.
 
+mod models;
 mod watch;
 
 use std::{
@@ -20,7 +21,10 @@ use regex::Regex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use self::watch::{Outcome, WatchArgs, watch};
+use self::{
+    models::ModelArgs,
+    watch::{Outcome, WatchArgs, watch},
+};
 use super::{
     Exit, Failure,
     mcp::connection::duration,
@@ -53,6 +57,7 @@ Examples:
   rehearse run --update                         accept results that all cells agree on
   rehearse run --coverage --fail-under 80%      what of the server they use
   rehearse run --check                          also judge the traffic by the specification
+  rehearse run evals --record-models answers    models play; in CI their recorded answers
   rehearse run --shard 1/4 --jobs 2             a quarter of the cells, for CI
   rehearse run --from-trace t.jsonl -- node s.js  replay a recording, and compare
 
@@ -126,6 +131,8 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     watch: WatchArgs,
     #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
     replay: ReplayArgs,
 }
 
@@ -181,6 +188,8 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
     if args.list {
         return list(&plan, args.format).map(|()| Outcome::without_run(Exit::Success));
     }
+    let models = args.models.options(&plan)?;
+    let earlier = args.models.earlier()?;
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
     let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
@@ -198,6 +207,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         repeat: args.repeat.get(),
         coverage: args.coverage,
         host,
+        models,
         ..options(args, file.as_ref(), &secrets)?
     };
     let done = block_on(execute(plan, options))?;
@@ -206,6 +216,9 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         return Ok(Outcome { is_interrupted: true, ..Outcome::without_run(Exit::CannotRun) });
     };
     (result.started_at, result.interrupted, result.shard) = (started_at, interrupted, shard);
+    if let Some(earlier) = &earlier {
+        result.compare_evals(earlier);
+    }
     let has_failed = |scenario: &&ScenarioResult| {
         scenario.cells.iter().any(|cell| matches!(cell.status, Status::Failed | Status::Error))
     };

@@ -174,6 +174,15 @@ impl Secrets {
             for step in &mut cell.steps {
                 step.source = self.hidden_in_frame(&step.source);
                 step.trace.iter_mut().for_each(|it| self.hide_in_line(&mut it.line));
+                for run in step.models.iter_mut().flat_map(|model| &mut model.runs) {
+                    hide(&mut run.answer);
+                    run.problems.iter_mut().for_each(hide);
+                    for call in &mut run.calls {
+                        let text = self.hidden_in_frame(&call.arguments.to_string());
+                        call.arguments = serde_json::from_str(&text).unwrap_or(text.into());
+                    }
+                }
+                step.models.iter_mut().flat_map(|model| &mut model.error).for_each(hide);
                 for problem in &mut step.problems {
                     hide(&mut problem.message);
                     let texts = problem.difference.iter_mut().flat_map(|it| [&mut it.expected, &mut it.actual]);
@@ -417,6 +426,9 @@ mod tests {
             ("session geheim-1234, passphrase", "session ***, ***"),
             ("token=Zq7kd83hf", "token=***"),
             ("password: hunter2", "password: ***"),
+            ("{ runs: 5, pass: 4 }", "{ runs: 5, pass: 4 }"),
+            ("pass: 80%", "pass: 80%"),
+            ("pass: hunter2", "pass: ***"),
             (r#"{"password": "hunter"}"#, r#"{"password": "***"}"#),
             ("http://user:line@host/", "http://user:***@host/"),
             ("Bearer abcdefghijklmnopq", "Bearer ***"),

@@ -36,7 +36,11 @@ impl ShardArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Results, String> {
+/// Reads the JSON of an earlier run.
+///
+/// # Errors
+/// The file cannot be read, or is none of ours.
+pub(super) fn read(path: &Path) -> Result<Results, String> {
     let mut results = Results::default();
     let json = std::fs::read(path).and_then(utf8).map_err(|error| error.to_string())?;
     results.read(json.as_bytes()).map_err(|error| error.to_string())?;

@@ -15,6 +15,7 @@ mod conformance_client;
 mod conversation;
 mod coverage;
 mod diff;
+mod evals;
 mod final_answer;
 mod full_disk;
 mod fuzz;

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     check::{BROKEN, GOOD, SHOP, shop, target},
-    coverage, fuzz,
+    coverage, evals, fuzz,
     mock::INITIALIZE,
     profile,
     rehearse::{Post, Rehearse, Run, request},
@@ -177,7 +177,8 @@ steps:
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
     let used = coverage::story(&["--format", "json", "--fail-under", "1%"]).run();
-    let outputs = [json(&first), json(&again), json(&web), json(&part), json(&used), json(&merged.run().code(3))];
+    let runs = [first, part, used, merged.run().code(3)].into_iter().chain(evals::reports());
+    let outputs: Vec<_> = runs.map(|run| json(&run)).chain([&again, &web].map(json)).collect();
     describes("run", &outputs, &["again", "cause", "hex", "interrupted", "offset", "sdk"]);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
     // Some messages of a check are nested too deeply for this reader.
@@ -325,6 +326,29 @@ const UNKNOWN_KEYS: &[(&str, &str)] = &[
     ("/$defs/step/properties/raw/then", "{ raw: { frame: {}, zzz: 1 } }"),
     ("/$defs/step/properties/final_answer", "{ final_answer: { dialog: [], zzz: 1 } }"),
     ("/$defs/step/properties/agent", "{ agent: { model: ../model.yaml, prompt: a, zzz: 1 } }"),
+    (
+        "/$defs/model/anyOf/1",
+        "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', zzz: 1 } }\nsteps: [{ ping: {} }]",
+    ),
+    (
+        "/$defs/model/anyOf/1/properties/price",
+        "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', price: { input: 1, output: 1, date: 2026-11-01, zzz: 1 } } }\n\
+         steps: [{ ping: {} }]",
+    ),
+    (
+        "/$defs/expectedCall/anyOf/1",
+        "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: [{ tool: a, zzz: 1 }] } }",
+    ),
+    (
+        "/$defs/expect/properties/calls/anyOf/2",
+        "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: { exactly: [a], zzz: 1 } } }",
+    ),
+    ("/$defs/range/anyOf/1", "{ agent: { model: ../model.yaml, prompt: a }, expect: { turns: { max: 1, zzz: 1 } } }"),
+    (
+        "/$defs/expect/properties/judge",
+        "servers: { s: { mock: basic } }\nmodels: { m: 'openai:g' }\nsteps:\n  - agent: { models: m, prompt: a }\n    \
+         expect: { judge: { model: m, prompt: a, zzz: 1 } }",
+    ),
     ("/$defs/step/properties/snapshot/anyOf/1", "{ ping: {}, snapshot: { name: a, zzz: 1 } }"),
     ("/$defs/step/properties/only", "{ ping: {}, only: { zzz: 1 } }"),
     ("/$defs/expect", "{ ping: {}, expect: { text: a, zzz: 1 } }"),
@@ -388,6 +412,17 @@ const MISTAKES: &[&str] = &[
     "{ final_answer: { dialog: [] }, server: s }",
     "{ agent: { model: ../model.yaml, prompt: a, maxTurns: -1 } }",
     "{ agent: { model: ../model.yaml, prompt: a, toolFormat: json } }",
+    "{ agent: { prompt: a } }",
+    "{ agent: { model: ../model.yaml, models: [a], prompt: a } }",
+    "{ agent: { models: [], prompt: a } }",
+    "servers: { s: { mock: basic } }\nmodels: { m: 'oracle:g' }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', temperature: -1 } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', price: { input: 1, output: 1 } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmodels: { m: 'openai:g' }\nsteps: [{ agent: { models: m, prompt: a, runs: 0 } }]",
+    "servers: { s: { mock: basic } }\nmodels: { m: 'openai:g' }\nsteps: [{ agent: { models: m, prompt: a, pass: most } }]",
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { turns: {} } }",
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { notCalled: [] } }",
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: [1] } }",
     "{ ping: {}, expect: {} }",
     "{ ping: {}, expect: { isError: 1 } }",
     "{ ping: {}, expect: { failure: late } }",

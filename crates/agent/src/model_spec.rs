@@ -1,6 +1,6 @@
 //! Which model an agent uses.
 
-use std::{collections::BTreeMap, path::Path, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt, path::Path, str::FromStr, time::Duration};
 
 use rehearse_llm::{
     Provider,
@@ -69,6 +69,18 @@ impl FromStr for ModelApi {
     }
 }
 
+impl fmt::Display for ModelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let api = match self.api {
+            ModelApi::Http(Provider::Anthropic) => "anthropic",
+            ModelApi::Http(Provider::OpenAi) => "openai",
+            ModelApi::Http(Provider::OpenAiResponses) => "responses",
+            ModelApi::Scripted => "scripted",
+        };
+        write!(f, "{api}:{}", self.id)
+    }
+}
+
 impl FromStr for ModelSpec {
     type Err = ModelSpecError;
 
@@ -119,6 +131,9 @@ mod tests {
     fn a_model_is_named_by_its_api_and_its_id() {
         let spec: ModelSpec = "scripted:a:b.yaml".parse().expect("valid");
         assert_eq!((spec.api, &*spec.id), (ModelApi::Scripted, "a:b.yaml"));
+        for text in ["anthropic:c", "openai:g", "responses:g", "scripted:a:b.yaml"] {
+            assert_eq!(text.parse::<ModelSpec>().expect("valid").to_string(), text);
+        }
         let error = |text: &str| text.parse::<ModelSpec>().expect_err(text).to_string();
         assert!(error("claude").contains("write TYPE:ID"));
         assert!(error("oracle:x").starts_with("unknown model type \"oracle\""));

@@ -180,6 +180,7 @@ mod tests {
                 difference: Some(Difference { expected: "x".into(), actual: text() }),
                 pending: None,
             }],
+            models: Vec::new(),
             trace: vec![TraceLine {
                 server: text(),
                 line: WireLine::new(Direction::ServerToClient, Duration::ZERO, text().as_bytes(), &[]),

@@ -11,6 +11,7 @@ use super::{
     Cell, CellResult, CellViolation, Coverage, Difference, Layout, RunResult, ScenarioResult, Status, StepResult,
     TraceLine,
     check::violation_text,
+    eval,
     groups::grouped,
     palette::{ADDED, BAD, DIM, DOUBTFUL, GOOD, REMOVED, STRONG, styled},
     summary::Outcome,
@@ -27,8 +28,6 @@ const ACCEPTED: usize = 20;
 const FILTERS: usize = 3;
 /// How many items that were not used are named.
 const GAPS: usize = 20;
-/// The width of a column of a coverage.
-const COVERED: usize = 9;
 /// The number of rows after which a table repeats its header.
 const ROWS: usize = 40;
 /// The width of a cell's column, and of the time after it.
@@ -61,6 +60,7 @@ pub(super) fn render(result: &RunResult, layout: &Layout) -> String {
     negotiated(&mut out, result);
     accepted(&mut out, result);
     again(&mut out, result);
+    evals(&mut out, result, layout.width);
     coverage(&mut out, result);
     summary(&mut out, result);
     out
@@ -369,18 +369,41 @@ fn trace(out: &mut String, lines: &[TraceLine], cell: &str, width: usize) {
     }
 }
 
+/// What models have played, and what they do otherwise than before.
+fn evals(out: &mut String, result: &RunResult, width: usize) {
+    let Some(table) = eval::table(result) else { return };
+    figures(out, &table.title, &table.heads, &table.rows);
+    table.remarks.iter().for_each(|remark| out.push_str(&block(remark, "  ", width)));
+    if let Some(comparisons) = eval::comparisons(result) {
+        let _ = writeln!(out, "\n{}", styled("Compared with the earlier run", STRONG));
+        comparisons.iter().for_each(|sentence| out.push_str(&block(sentence, "  ", width)));
+    }
+}
+
+/// A table whose columns are as wide as they must be.
+fn figures(out: &mut String, title: &str, heads: &[&str], rows: &[(String, Vec<String>)]) {
+    let _ = writeln!(out, "\n{}", styled(title, STRONG));
+    let width = |text: &str| printable(text).chars().count();
+    let name_width = rows.iter().map(|(name, _)| width(name)).max().unwrap_or_default();
+    let widths = heads.iter().enumerate().map(|(at, head)| {
+        let cells = rows.iter().filter_map(|(_, cells)| cells.get(at));
+        cells.map(|cell| width(cell)).max().unwrap_or_default().max(head.len())
+    });
+    let widths: Vec<_> = widths.collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        cells.zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect::<String>()
+    };
+    let _ = writeln!(out, "  {}", styled(format!("{:name_width$}{}", "", line(&mut heads.iter().copied())), DIM));
+    for (name, cells) in rows {
+        let cells = line(&mut cells.iter().map(String::as_str));
+        let _ = writeln!(out, "  {:name_width$}{cells}", printable(name));
+    }
+}
+
 /// What of the servers was used, then what was not.
 fn coverage(out: &mut String, result: &RunResult) {
     let Some(coverage) = &result.coverage else { return };
-    let _ = writeln!(out, "\n{}", styled(coverage.title(), STRONG));
-    let rows = coverage.rows();
-    let name_width = rows.iter().map(|(name, _)| printable(name).chars().count()).max().unwrap_or_default();
-    let heads: String = Coverage::HEADS.iter().map(|head| format!("  {head:>COVERED$}")).collect();
-    let _ = writeln!(out, "  {}", styled(format!("{:name_width$}{heads}", ""), DIM));
-    for (name, cells) in &rows {
-        let cells: String = cells.iter().map(|cell| format!("  {cell:>COVERED$}")).collect();
-        let _ = writeln!(out, "  {:name_width$}{cells}", printable(name));
-    }
+    figures(out, &coverage.title(), &Coverage::HEADS, &coverage.rows());
     let gaps = coverage.gaps();
     for gap in gaps.iter().take(GAPS) {
         let _ = writeln!(out, "  not covered: {}", printable(gap));

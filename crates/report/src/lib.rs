@@ -5,6 +5,7 @@ pub mod check;
 mod coverage;
 pub mod diff;
 mod difference;
+pub mod eval;
 pub mod findings;
 mod format;
 pub mod fuzz;

@@ -157,6 +157,9 @@ impl RunResult {
         if let Some(coverage) = other.coverage {
             self.coverage.get_or_insert_default().merge(coverage);
         }
+        if let Some(comparisons) = other.comparisons {
+            self.comparisons.get_or_insert_default().extend(comparisons);
+        }
     }
 }
 

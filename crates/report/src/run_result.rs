@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use crate::{
     Coverage, MergedShards, Shard, Verdict,
     check::JudgedCheck,
+    eval::{EvalComparison, ModelResult},
     milliseconds,
     wire_line::{WireKind, WireLine},
 };
@@ -45,6 +46,9 @@ pub struct RunResult {
     /// What of the servers the scenarios have used, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
+    /// What models do otherwise than in an earlier run, if there is one to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparisons: Option<Vec<EvalComparison>>,
 }
 
 /// One cell of a scenario's matrix: a transport and a protocol version.
@@ -207,6 +211,9 @@ pub struct StepResult {
     /// Why the step failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
+    /// What each model has done, if models played the step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelResult>,
     /// The frames of the step; kept only if it failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<TraceLine>,
@@ -277,6 +284,7 @@ impl RunResult {
             totals: Totals::default(),
             scenarios: Vec::new(),
             coverage: None,
+            comparisons: None,
         }
     }
 

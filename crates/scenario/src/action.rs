@@ -2,12 +2,20 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{Expectations, Step, agent_step::AgentStep, final_answer::FinalAnswer};
+use super::{
+    Expectations, Step,
+    agent_step::{AgentStep, EvalOptions},
+    final_answer::FinalAnswer,
+};
 use rehearse_document::{
     Entry, Fields, Node, Problems, Source, Value,
     matcher::Matcher,
     template::{Data, Templates, Text},
+    text::shortened,
 };
+
+/// How many characters of a prompt are in the title of a step.
+const PROMPT: usize = 60;
 
 pub(super) const ACTIONS: &[&str] = &[
     "connect",
@@ -116,7 +124,7 @@ pub enum Action {
     },
     /// Extracts the final answer of a subagent from a dialog. This needs no server.
     FinalAnswer(FinalAnswer),
-    /// Lets a scripted model work with the tools of the server.
+    /// Lets models work with the tools of the server.
     Agent(AgentStep),
 }
 
@@ -236,6 +244,14 @@ impl Action {
         }
     }
 
+    /// How models play the action, if they do.
+    pub(super) fn eval(&self) -> Option<&EvalOptions> {
+        match self {
+            Action::Agent(step) => step.eval(),
+            _ => None,
+        }
+    }
+
     /// Whether the action needs a server.
     pub(super) fn needs_session(&self) -> bool {
         !matches!(self, Action::FinalAnswer(_))
@@ -285,7 +301,10 @@ impl Action {
             }
             Action::Raw { .. } => "raw".into(),
             Action::FinalAnswer(_) => "final_answer".into(),
-            Action::Agent(_) => "agent".into(),
+            Action::Agent(step) => match step.prompt().filter(|_| step.eval().is_some()) {
+                Some(prompt) => format!("agent {:?}", shortened(prompt.lines().next().unwrap_or_default(), PROMPT)),
+                None => "agent".into(),
+            },
         }
     }
 }
@@ -361,6 +380,9 @@ fn read_parallel(
             return Err(problem.hint("move them next to `parallel`").into());
         }
         match step.action {
+            Action::Agent(agent) if agent.eval().is_some() => {
+                Err(node.problem("a step with `models` cannot run in parallel").into())
+            }
             Action::Parallel(_) | Action::Connect => Err(node.problem("this action cannot run in parallel").into()),
             _ => Ok(step),
         }

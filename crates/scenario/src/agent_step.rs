@@ -1,4 +1,4 @@
-//! The action `agent`: a scripted model works on a prompt with the tools of a server.
+//! The action `agent`: a model works on a prompt with the tools of a server.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -8,65 +8,170 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Observation, StepOutcome,
+    agent_expectations::AgentStatistics,
     cell_run::CellRunner,
     error::StepError,
+    model_list::valid_script,
     named_file,
     observation::{observe_raw, observe_result},
 };
-use rehearse_agent::{Agent, AgentOptions, Conversation, EmitFuture, Event, EventSink, RunLabel, ToolFormat};
+use rehearse_agent::{
+    Agent, AgentError, AgentOptions, Conversation, EmitFuture, Event, EventSink, RunLabel, RunStatistics, ToolFormat,
+};
 use rehearse_client::Failure;
 use rehearse_document::{
-    Node, Problems, Source,
+    Fields, Node, Problem, Problems, Source, Span, Value,
     template::{Templates, Text},
 };
 use rehearse_hub::Hub;
 use rehearse_llm::{
-    model::{Block, Model, ScriptedModel, text_of},
+    final_answer::AnswerSchema,
+    model::{Block, GenerationOptions, Model, ModelError, ScriptedModel, text_of},
     xml,
 };
 
-/// A scripted model and what it gets.
+const KEYS: [&str; 11] = [
+    "model",
+    "models",
+    "prompt",
+    "system",
+    "maxTurns",
+    "maxTokens",
+    "toolFormat",
+    "answer",
+    "runs",
+    "pass",
+    "concurrency",
+];
+
+/// A prompt, and the models that get it.
 #[derive(Debug)]
 pub struct AgentStep {
-    /// A valid script. Each run reads it again, because a model counts its errors.
-    script: Arc<Source>,
+    players: Players,
     prompt: Text,
     system: Option<Text>,
     max_turns: Option<u32>,
+    max_tokens: Option<u64>,
     format: ToolFormat,
+    answer: Option<Arc<AnswerSchema>>,
+}
+
+/// Who gets the prompt.
+#[derive(Debug)]
+pub(super) enum Players {
+    /// A valid script, once. Each run reads it again, because a model counts its errors.
+    Script(Arc<Source>),
+    /// Models of the key `models`, each several times.
+    Models(EvalOptions),
+}
+
+/// How models play a step.
+#[derive(Debug)]
+pub(super) struct EvalOptions {
+    /// The names of the models, and where they are written.
+    pub(super) models: Vec<(String, Span)>,
+    pub(super) runs: u32,
+    /// How many runs of each model must pass.
+    pub(super) required: u32,
+    /// How many runs of a model are at once.
+    pub(super) concurrency: usize,
+}
+
+/// A run of an agent.
+#[derive(Debug)]
+pub(super) struct AgentOutcome {
+    pub(super) observation: Observation,
+    /// The model could not be asked; that says nothing of the server.
+    pub(super) error: Option<ModelError>,
 }
 
 impl AgentStep {
-    /// `model` is a path relative to `folder`.
+    /// `model` is a path relative to `folder`, and so is `answer` if it is a text.
     ///
     /// # Errors
     /// The script cannot be read or is invalid, or a value is wrong.
     pub(super) fn read(node: &Node, folder: &Path, templates: &mut Templates) -> Result<AgentStep, Problems> {
-        let fields = node.fields("`agent`", &["model", "prompt", "system", "maxTurns", "toolFormat"])?;
-        let valid = |source: &Arc<Source>| ScriptedModel::parse(source).map(|_| source.clone());
-        let script = named_file::read(fields.required("model")?, folder, valid)?;
+        let fields = node.fields("`agent`", &KEYS)?;
+        let players = match &*fields.exactly_one(&["model", "models"])?.key {
+            "model" => {
+                if let Some(entry) = ["runs", "pass", "concurrency"].iter().find_map(|key| fields.entry(key)) {
+                    let problem = Problem::new(entry.key_span, format!("`{}` needs `models`", entry.key));
+                    return Err(problem.hint("write the script into the `models` of the scenario").into());
+                }
+                Players::Script(named_file::read(fields.required("model")?, folder, valid_script)?)
+            }
+            _ => Players::Models(EvalOptions::read(&fields)?),
+        };
         let format = fields.read("toolFormat", |node| match node.str()? {
             "native" => Ok(ToolFormat::Native),
             "xml" => Ok(ToolFormat::Xml(xml::Options::default())),
             _ => Err(node.problem("`toolFormat` must be native or xml").into()),
         })?;
+        let answer = fields.read("answer", |node| match &node.value {
+            Value::String(_) => named_file::read(node, folder, AnswerSchema::parse),
+            _ => AnswerSchema::read(node),
+        })?;
         Ok(AgentStep {
-            script,
+            players,
             prompt: templates.text(fields.required("prompt")?)?,
             system: fields.read("system", |node| templates.text(node))?,
             max_turns: fields.read("maxTurns", Node::integer)?,
+            max_tokens: fields.read("maxTokens", Node::integer)?,
             format: format.unwrap_or_default(),
+            answer: answer.map(Arc::new),
         })
+    }
+
+    /// How models play it, if they do.
+    pub(super) fn eval(&self) -> Option<&EvalOptions> {
+        match &self.players {
+            Players::Script(_) => None,
+            Players::Models(eval) => Some(eval),
+        }
+    }
+
+    /// The prompt, if it is no template.
+    pub(super) fn prompt(&self) -> Option<&str> {
+        match &self.prompt {
+            Text::Literal(text) => Some(text),
+            _ => None,
+        }
     }
 }
 
-/// The tool calls of a run, each with its result.
+impl EvalOptions {
+    fn read(fields: &Fields<'_>) -> Result<EvalOptions, Problems> {
+        let models = fields.required("models")?.one_or_more(|node| Ok((node.str()?.to_owned(), node.span)))?;
+        let positive = |node: &Node| match node.integer::<u32>()? {
+            0 => Err(node.problem("must be at least 1").into()),
+            number => Ok(number),
+        };
+        let runs = fields.read("runs", positive)?.unwrap_or(1);
+        let required = fields.read("pass", |node| read_required(node, runs))?.unwrap_or(runs);
+        let concurrency = fields.read("concurrency", positive)?.unwrap_or(1);
+        Ok(EvalOptions { models, runs, required, concurrency: concurrency as usize })
+    }
+}
+
+/// How many of the runs must pass: their number, or their share, such as `80%`.
+fn read_required(node: &Node, runs: u32) -> Result<u32, Problems> {
+    let wrong =
+        || node.problem(format!("`pass` must be a number up to {runs} (`runs`), or a share such as 80%")).into();
+    let share = node.as_str().and_then(|text| text.strip_suffix('%')?.trim_end().parse::<f64>().ok());
+    match share {
+        Some(share) if (0.0..=100.0).contains(&share) => Ok((share * f64::from(runs) / 100.0 - 1e-9).ceil() as u32),
+        Some(_) => Err(wrong()),
+        None => node.integer().ok().filter(|required| *required <= runs).ok_or_else(wrong),
+    }
+}
+
+/// The tool calls of a run, each with its result, and what the run took.
 #[derive(Default)]
-struct CallLog(Mutex<Vec<Json>>);
+struct CallLog(Mutex<(Vec<Json>, RunStatistics)>);
 
 impl EventSink for CallLog {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
-        let mut calls = self.0.lock();
+        let (calls, statistics) = &mut *self.0.lock();
         match event {
             Event::ToolCall { call, .. } => {
                 let arguments = serde_json::from_str(&call.arguments);
@@ -80,6 +185,7 @@ impl EventSink for CallLog {
                     call["isError"] = result.is_error.into();
                 }
             }
+            Event::Ended { statistics: taken, .. } => *statistics = taken,
             _ => {}
         }
         Box::pin(std::future::ready(Ok(())))
@@ -87,45 +193,81 @@ impl EventSink for CallLog {
 }
 
 impl CellRunner<'_> {
-    /// The answer or the error, as the result of a tool that runs an agent, with the calls of the model.
+    /// The answer or the error of the script, as the result of a tool that runs an agent.
+    ///
+    /// # Errors
+    /// A template cannot be rendered, the script has changed, or models play the step.
+    pub(super) async fn agent(&self, hub: &Hub, step: &AgentStep, limit: Duration) -> Result<Observation, StepError> {
+        let Players::Script(script) = &step.players else { return Err(StepError::NotOfSession) };
+        let model = Model::Scripted(ScriptedModel::parse(script)?);
+        let played = self.play(hub, step, model, GenerationOptions::default(), limit);
+        Ok(played.await?.observation)
+    }
+
+    /// What the models are asked.
+    ///
+    /// # Errors
+    /// The template cannot be rendered.
+    pub(super) fn prompt_of(&self, step: &AgentStep) -> Result<String, StepError> {
+        Ok(self.text(&step.prompt)?)
+    }
+
+    /// One run of a model: its answer or error, as the result of a tool that runs an agent, with the calls of the model.
     ///
     /// # Errors
     /// A template cannot be rendered.
-    pub(super) async fn agent(&self, hub: &Hub, step: &AgentStep, limit: Duration) -> Result<Observation, StepError> {
-        let model = ScriptedModel::parse(&step.script)?;
+    pub(super) async fn play(
+        &self,
+        hub: &Hub,
+        step: &AgentStep,
+        model: Model,
+        generation: GenerationOptions,
+        limit: Duration,
+    ) -> Result<AgentOutcome, StepError> {
         let usual = AgentOptions::default();
         let options = AgentOptions {
             system: step.system.as_ref().map(|text| self.text(text)).transpose()?,
+            generation,
             max_turns: step.max_turns.unwrap_or(usual.max_turns),
+            max_tokens: step.max_tokens,
+            answer: step.answer.clone(),
             format: step.format,
             ..usual
         };
         let log = Arc::new(CallLog::default());
-        let agent = Agent::new(Arc::new(Model::Scripted(model)), hub.clone(), options).with_sink(log.clone());
+        let agent = Agent::new(Arc::new(model), hub.clone(), options).with_sink(log.clone());
         let label = RunLabel { agent: self.scenario.name.as_str().into(), run_id: "1".into() };
-        let prompt = vec![Block::text(self.text(&step.prompt)?)];
+        let prompt = vec![Block::text(self.prompt_of(step)?)];
         let (mut conversation, cancel) = (Conversation::default(), CancellationToken::new());
         let mut run = Box::pin(agent.run(&mut conversation, prompt, &label, &cancel, None));
         let run = tokio::select! {
-            run = &mut run => run,
+            run = &mut run => Some(run),
             () = tokio::time::sleep(limit) => {
                 cancel.cancel();
                 // It ends with the calls that it cancels.
                 let _ = run.await;
-                return Ok(Observation::from_failure(&Failure::Timeout(limit)));
+                None
             }
         };
-        let mut observation = match run {
-            Ok(run) => observe_raw(Ok(run.answer.to_tool_result())),
-            Err(error) => {
+        let (mut observation, error) = match run {
+            None => (Observation::from_failure(&Failure::Timeout(limit)), None),
+            Some(Ok(run)) => (observe_raw(Ok(run.answer.to_tool_result())), None),
+            Some(Err(error)) => {
                 let content = json!([{ "type": "text", "text": error.to_string() }]);
-                observe_result(Ok(json!({ "content": content, "isError": true })))
+                let observation = observe_result(Ok(json!({ "content": content, "isError": true })));
+                (observation, if let AgentError::Model(error) = error { Some(error) } else { None })
             }
         };
+        let (calls, statistics) = std::mem::take(&mut *log.0.lock());
         if let StepOutcome::Result(result) = &mut observation.outcome {
-            result["calls"] = std::mem::take(&mut *log.0.lock()).into();
+            result["calls"] = calls.into();
         }
-        Ok(observation)
+        observation.agent = Some(AgentStatistics {
+            turns: statistics.turns.into(),
+            usage: statistics.usage,
+            failed_calls: statistics.failed_calls.into(),
+        });
+        Ok(AgentOutcome { observation, error })
     }
 }
 

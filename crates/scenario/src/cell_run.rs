@@ -13,9 +13,11 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Action, CellServer, Expectations, Observation, RecordedSnapshot, RunOptions, Scenario, Step, TrafficHooks, Usage,
+    Action, CellServer, Expectations, ModelOptions, Observation, RecordedSnapshot, RunOptions, Scenario, Step,
+    TrafficHooks, Usage,
     connections::Connections,
     error::{StartError, StepError},
+    evaluation::Evaluation,
     observation::StepOutcome,
     redaction::{self, RunValue, UsedRules},
     running_server::RunningServer,
@@ -98,6 +100,7 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         sink,
         tools: AsyncMutex::default(),
         negotiated: None,
+        models: &options.models,
         connections: Connections::new(scenario, cell, &options.hooks),
     };
     let mut steps = Vec::new();
@@ -167,6 +170,8 @@ pub(super) struct CellRunner<'a> {
     pub(super) tools: AsyncMutex<HashMap<String, Vec<Box<RawValue>>>>,
     /// The version of the first session.
     negotiated: Option<Version>,
+    /// What the models that play steps share.
+    models: &'a ModelOptions,
     pub(super) connections: Connections,
 }
 
@@ -198,16 +203,19 @@ impl CellRunner<'_> {
                 ran = self.step(step, done.len()) => ran,
                 () = cancel.cancelled() => return Err((Status::NotRun, "interrupted".into())),
             };
-            if let Ok(Some(problems)) = &mut ran {
-                problems.extend(Expectations::check_unsolicited(step.expect.as_ref(), &self.take_unsolicited_frames()));
+            if let Ok(Some(evaluation)) = &mut ran {
+                let strays = Expectations::check_unsolicited(step.expect.as_ref(), &self.take_unsolicited_frames());
+                evaluation.problems.extend(strays);
             }
-            let (problems, status) = match ran {
-                Ok(Some(problems)) if problems.is_empty() => (problems, Status::Passed),
-                Ok(Some(problems)) => (problems, Status::Failed),
-                Ok(None) => (Vec::new(), Status::NotApplicable),
+            let error = ran.as_ref().ok().and_then(|ran| ran.as_ref()?.error());
+            let (Evaluation { problems, models }, status) = match ran {
+                Ok(Some(evaluation)) if error.is_some() => (evaluation, Status::Error),
+                Ok(Some(evaluation)) if evaluation.problems.is_empty() => (evaluation, Status::Passed),
+                Ok(Some(evaluation)) => (evaluation, Status::Failed),
+                Ok(None) => (Evaluation::default(), Status::NotApplicable),
                 // A value that a failed step did not capture is missing here.
                 Err(why) if done.iter().any(|step| step.status == Status::Failed) => {
-                    (vec![why.to_string()], Status::Failed)
+                    (vec![why.to_string()].into(), Status::Failed)
                 }
                 Err(why) => return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line))),
             };
@@ -219,8 +227,12 @@ impl CellRunner<'_> {
                 status,
                 duration: started.elapsed(),
                 problems: problems.into_iter().map(Problem::new).collect(),
+                models,
                 trace,
             });
+            if let Some(why) = error {
+                return Err((Status::Error, format!("{} (line {}): {why}", step.title(), step.line)));
+            }
             if status == Status::Failed && !options.keep_going {
                 break;
             }
@@ -244,24 +256,29 @@ impl CellRunner<'_> {
         all.flat_map(|live| of_session(live).unwrap_or_default().into_iter().chain(of_hub(live))).collect()
     }
 
-    /// The problems of a step; `None` if `only` excludes it in this cell.
-    async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Vec<String>>, StepError> {
+    /// The problems of a step, and what models have done in it; `None` if `only` excludes it in this cell, or none of its
+    /// models may play.
+    async fn step(&mut self, step: &Step, index: usize) -> Result<Option<Evaluation>, StepError> {
         let unknown = step.with_parallel().find(|step| step.only.needs_version(self.cell.protocol));
         if let Some(unknown) = unknown
             && let Err(failed) = self.connect(unknown).await?
         {
-            return Ok(Some(Expectations::check(step.expect.as_ref(), &failed)));
+            return Ok(Some(Expectations::check(step.expect.as_ref(), &failed).into()));
         }
         if !self.is_in_cell(step) {
             return Ok(None);
         }
         if let Action::Parallel(steps) = &step.action {
             let steps: Vec<_> = steps.iter().filter(|step| self.is_in_cell(step)).collect();
-            return self.parallel(step, &steps, index).await.map(Some);
+            return Ok(Some(self.parallel(step, &steps, index).await?.into()));
         }
         let observation = match &step.action {
             Action::FinalAnswer(answer) => self.final_answer(answer)?,
             _ => match self.connect(step).await? {
+                Ok(()) if step.action.eval().is_some() => {
+                    let _overlay = self.overlay(step, step.server);
+                    return self.evaluate(step, self.models).await;
+                }
                 Ok(()) => self.observe(step).await?,
                 Err(failed) => failed,
             },
@@ -271,7 +288,7 @@ impl CellRunner<'_> {
         if is_error && !problems.is_empty() {
             problems.extend(self.unlisted(step).await);
         }
-        Ok(Some(problems))
+        Ok(Some(problems.into()))
     }
 
     fn is_in_cell(&self, step: &Step) -> bool {

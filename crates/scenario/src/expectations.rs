@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::{Observation, limit::Limit, observation::StepOutcome};
+use super::{
+    Observation,
+    agent_expectations::{self, AgentExpectations, Judge},
+    limit::Limit,
+    observation::StepOutcome,
+};
 use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
 use rehearse_protocol::message::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
@@ -65,6 +70,8 @@ pub struct Expectations {
     limits: Vec<Limit>,
     /// The longest time in a call without a report of progress.
     progress: Option<Duration>,
+    /// What the run of an agent must be like.
+    agent: Option<AgentExpectations>,
 }
 
 /// Expected texts, such as unsolicited frames: log lines on standard output, responses without a request.
@@ -101,6 +108,8 @@ pub(super) struct ObservableFields {
     pub(super) progress: bool,
     /// A refusal by an error of the protocol, where a tool would report an error.
     pub(super) refusal: bool,
+    /// The run of an agent.
+    pub(super) agent: bool,
 }
 
 /// Whether a tool may report an error.
@@ -131,7 +140,7 @@ impl Expectations {
     /// # Errors
     /// Every mistake, and expectations that the step can never meet.
     pub(super) fn read(node: &Node, observable: ObservableFields) -> Result<Expectations, Problems> {
-        let fields = node.fields("`expect`", KEYS)?;
+        let fields = node.fields("`expect`", &[KEYS, &agent_expectations::KEYS].concat())?;
         if fields.is_empty() {
             return Err(node.problem("`expect` needs at least one expectation").hint("remove it").into());
         }
@@ -150,6 +159,10 @@ impl Expectations {
             if let Some(entry) = fields.entry(key).filter(|_| !exists) {
                 return Err(Problem::new(entry.key_span, message).into());
             }
+        }
+        let of_agent = agent_expectations::KEYS.iter().find_map(|key| fields.entry(key));
+        if let Some(entry) = of_agent.filter(|_| !observable.agent) {
+            return Err(Problem::new(entry.key_span, format!("only `agent` has `{}`", entry.key)).into());
         }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
@@ -184,6 +197,7 @@ impl Expectations {
             none: fields.read("none", Node::bool)?.unwrap_or(false),
             limits: limits.into_iter().flatten().collect(),
             progress: fields.read("progress", every)?,
+            agent: AgentExpectations::read(node)?,
         })
     }
 
@@ -196,6 +210,16 @@ impl Expectations {
             ("progress", self.progress.is_some()),
         ];
         session_key.into_iter().find(|(_, is_expected)| *is_expected).map(|(key, _)| key)
+    }
+
+    /// The model that grades the answer of an agent.
+    pub(super) fn judge(&self) -> Option<&Judge> {
+        self.agent.as_ref()?.judge.as_ref()
+    }
+
+    /// The tools that an agent must call.
+    pub(super) fn expected_tools(&self) -> Vec<&str> {
+        self.agent.as_ref().map(AgentExpectations::expected_tools).unwrap_or_default()
     }
 
     /// Whether the requests of the server are checked.
@@ -287,6 +311,13 @@ impl Expectations {
             if let Some(matcher) = matcher {
                 mismatches(name, matcher, Some(&list.clone().into()), &mut found);
             }
+        }
+        if let (Some(agent), Some(statistics)) = (expect.and_then(|it| it.agent.as_ref()), &observation.agent) {
+            let calls = match &observation.outcome {
+                StepOutcome::Result(result) => result["calls"].as_array(),
+                _ => None,
+            };
+            agent.check(calls.map(Vec::as_slice).unwrap_or_default(), statistics, &mut found);
         }
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);
@@ -387,8 +418,11 @@ mod tests {
     fn check(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
         let expect = (!expect.is_empty()).then(|| {
-            Expectations::read(&node, ObservableFields { status: true, task: true, progress: true, refusal: true })
-                .expect(expect)
+            Expectations::read(
+                &node,
+                ObservableFields { status: true, task: true, progress: true, refusal: true, agent: true },
+            )
+            .expect(expect)
         });
         Expectations::check(expect.as_ref(), observation)
     }

@@ -39,6 +39,7 @@
 
 mod action;
 mod action_runner;
+mod agent_expectations;
 mod agent_step;
 mod answers;
 mod capture_check;
@@ -48,6 +49,8 @@ mod config_servers;
 mod connections;
 mod coverage;
 mod error;
+mod eval_runner;
+mod evaluation;
 mod expectations;
 mod final_answer;
 mod hooks;
@@ -55,6 +58,7 @@ mod host;
 mod hub_runner;
 mod limit;
 mod model;
+mod model_list;
 mod named_file;
 mod notification;
 mod observation;
@@ -76,12 +80,14 @@ mod tests;
 mod volatile;
 
 pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
+pub use agent_expectations::AgentStatistics;
 pub use answers::parse_answers;
 pub use coverage::Usage;
 pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use host::Host;
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
+pub use model_list::{ModelDefinition, ModelOptions};
 pub use observation::{Observation, StepOutcome};
 #[cfg(feature = "check")]
 pub use recorded::RecordedScenario;

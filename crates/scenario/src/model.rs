@@ -8,15 +8,16 @@ use std::{
 };
 
 use super::{
-    Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS, answers, capture_check, host::Host, snapshot,
+    Expectations, ModelDefinition, ModelOptions, Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS,
+    answers, capture_check, host::Host, snapshot,
 };
 use rehearse_client::{AnswerScript, InputKind, Target};
-use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, parse_yaml, template::Templates};
+use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml, template::Templates};
 use rehearse_mock::script::BuiltinScript;
 use rehearse_protocol::{Protocol, Transport, Version};
 use rehearse_report::Cell;
 
-const KEYS: &[&str] = &["description", "servers", "matrix", "answers", "steps", "redact"];
+const KEYS: &[&str] = &["description", "servers", "models", "matrix", "answers", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
 
@@ -44,6 +45,8 @@ pub struct Scenario {
     pub description: Option<String>,
     /// The servers, in the order of the file. Empty only if no step needs a server.
     pub servers: Vec<ServerSpec>,
+    /// The models that steps name.
+    pub models: Vec<ModelDefinition>,
     /// The cells to run.
     pub matrix: Matrix,
     /// The default answers of the client to server requests.
@@ -179,14 +182,12 @@ impl Scenario {
         let servers =
             Problems::collect(entries.iter().map(|entry| ServerSpec::read(&entry.key, &entry.node, folder, builtins)));
         let redactions = fields.read_each("redact", |node| Redaction::read(node, source));
-        let settings = match (fields.read("matrix", Matrix::read), fields.read("answers", answers::read)) {
-            (Ok(matrix), Ok(answers)) => Ok((matrix, answers)),
-            (matrix, answers) => {
-                let problems = [matrix.err(), answers.err()].into_iter().flatten();
-                Err(Problems(problems.flat_map(|problems| problems.0).collect()))
-            }
-        };
-        let (servers, steps, redactions, (matrix, answers)) = Problems::all4(servers, steps, redactions, settings)?;
+        let models = fields.read("models", |node| ModelDefinition::read_all(node, folder));
+        let (matrix, answers) = (fields.read("matrix", Matrix::read), fields.read("answers", answers::read));
+        let settings = Problems::all4(matrix, answers, models, Ok(()));
+        let (servers, steps, redactions, settings) = Problems::all4(servers, steps, redactions, settings)?;
+        let (matrix, answers, models, ()) = settings;
+        let models = models.unwrap_or_default();
         let matrix = matrix.unwrap_or_default().or_default(Matrix::for_servers(&servers));
         let needs_session = |step: &Step| step.with_parallel().any(|step| step.action.needs_session());
         if servers.is_empty() && (steps.is_empty() || steps.iter().any(needs_session)) {
@@ -203,6 +204,7 @@ impl Scenario {
         capture_check::check(&steps, step_nodes)?;
         check_names(&steps, step_nodes, &matrix, source)?;
         check_config_steps(&steps, step_nodes, &servers)?;
+        check_models(&steps, &models)?;
         for (step, node) in steps.iter().zip(step_nodes) {
             if !matrix.cells().any(|cell| step.may_exist_in(cell)) {
                 let at = node.get("only").unwrap_or(node);
@@ -225,7 +227,16 @@ impl Scenario {
             steps,
             redactions,
             servers,
+            models,
             templates,
+        })
+    }
+
+    /// The models that play steps of the scenario or grade them, of those that may.
+    pub fn used_models(&self, options: &ModelOptions) -> impl Iterator<Item = &ModelDefinition> {
+        let named: HashSet<_> = self.steps.iter().flat_map(named_models).map(|(name, _)| name.as_str()).collect();
+        self.models.iter().filter(move |model| {
+            named.contains(&*model.name) && (options.only.is_empty() || options.only.contains(&model.name))
         })
     }
 
@@ -318,6 +329,30 @@ impl Matrix {
             protocols: if protocols.is_empty() { default.protocols } else { protocols },
         }
     }
+}
+
+/// The models that a step names, and where.
+fn named_models(step: &Step) -> impl Iterator<Item = &(String, Span)> {
+    let judge = step.expect.as_ref().and_then(Expectations::judge).map(|judge| &judge.model);
+    step.action.eval().into_iter().flat_map(|eval| &eval.models).chain(judge)
+}
+
+/// # Errors
+/// A problem for each name that is not in `models`.
+fn check_models(steps: &[Step], models: &[ModelDefinition]) -> Result<(), Problems> {
+    let known: Vec<_> = models.iter().map(|model| model.name.as_str()).collect();
+    let unknown = steps.iter().flat_map(named_models).filter(|(name, _)| !known.contains(&name.as_str()));
+    let problems: Vec<_> = unknown
+        .map(|(name, span)| {
+            let problem = Problem::new(*span, format!("`models` has no `{name}`"));
+            match (nearest(name, &known), known.is_empty()) {
+                (Some(near), _) => problem.hint(format!("did you mean `{near}`?")),
+                (None, true) => problem.hint(format!("write `models: {{ {name}: anthropic:ID }}` beside `steps`")),
+                (None, false) => problem.hint(format!("the models are {}", known.join(", "))),
+            }
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(Problems(problems)) }
 }
 
 /// # Errors

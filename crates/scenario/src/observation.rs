@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
+use super::agent_expectations::AgentStatistics;
 use rehearse_client::{ConnectError, Failure};
 use rehearse_protocol::{Version, names::META_SERVER_INFO};
 
@@ -28,6 +29,8 @@ pub struct Observation {
     pub status: Option<u16>,
     /// The longest time in a call without a report of progress.
     pub longest_pause: Option<Duration>,
+    /// What the run of an agent took.
+    pub agent: Option<AgentStatistics>,
 }
 
 /// The outcome of a step.
@@ -51,8 +54,8 @@ pub enum StepOutcome {
 impl Observation {
     pub(super) fn new(outcome: StepOutcome) -> Self {
         let (notifications, client_requests, statuses) = (Vec::new(), Vec::new(), Vec::new());
-        let (schema_errors, status, longest_pause) = (Vec::new(), None, None);
-        Observation { outcome, notifications, client_requests, statuses, schema_errors, status, longest_pause }
+        let (schema_errors, status, longest_pause, agent) = (Vec::new(), None, None, None);
+        Observation { outcome, notifications, client_requests, statuses, schema_errors, status, longest_pause, agent }
     }
 
     /// A step with a result.

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Scenario, TrafficHooks, Usage,
+    ModelOptions, Scenario, TrafficHooks, Usage,
     cell_run::{self, CellRun},
     host::Host,
     snapshot::{self, SnapshotMode},
@@ -48,6 +48,8 @@ pub struct RunOptions {
     pub coverage: bool,
     /// The program whose place the client takes.
     pub host: Option<Host>,
+    /// The models that play steps.
+    pub models: ModelOptions,
 }
 
 impl Default for RunOptions {
@@ -64,6 +66,7 @@ impl Default for RunOptions {
             hooks: TrafficHooks::default(),
             coverage: false,
             host: None,
+            models: ModelOptions::default(),
         }
     }
 }

@@ -411,6 +411,7 @@ mod tests {
                 status: Status::Passed,
                 duration: Duration::ZERO,
                 problems: vec![],
+                models: vec![],
                 trace: vec![],
             };
             let cell = |index: usize| CellResult {

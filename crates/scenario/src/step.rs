@@ -127,6 +127,7 @@ impl Step {
             task: action.call().is_some_and(|call| call.is_task),
             progress: action.call().is_some_and(|call| !call.is_task),
             refusal: action.call().is_none(),
+            agent: matches!(action, Action::Agent(_)),
         };
         let expect = problems.keep(fields.read("expect", |node| Expectations::read(node, observable)));
         let (Some(server), Some(snapshot), Some(capture), Some(answers), Some(timeout), Some(only), Some(expect), []) =
@@ -140,6 +141,12 @@ impl Step {
         {
             let message = format!("`{}` has no effect: `{key}` uses no server", entry.key);
             return Err(Problem::new(entry.key_span, message).hint("remove it").into());
+        }
+        if let Some(entry) = ["snapshot", "capture"].iter().find_map(|key| fields.entry(key))
+            && action.eval().is_some()
+        {
+            let message = format!("a step with `models` cannot have `{}`: each run has another result", entry.key);
+            return Err(Problem::new(entry.key_span, message).hint("say with `expect` what each must be like").into());
         }
         if let Action::Parallel(_) = action {
             if let Some(entry) = ["timeout", "capture"].iter().find_map(|key| fields.entry(key)) {

@@ -21,7 +21,7 @@ use rehearse_document::{Node, Source, parse_yaml};
 const PAUSE: Duration = Duration::from_millis(100);
 const KEYS: &str = "a: all, f: only the failed, Enter: the same again, q: quit\n";
 /// The keys of a scenario that name files.
-const FILE_KEYS: [&str; 6] = ["mock", "subagent", "config", "model", "dialog", "schema"];
+const FILE_KEYS: [&str; 8] = ["mock", "subagent", "config", "model", "models", "answer", "dialog", "schema"];
 
 #[derive(Debug, clap::Args)]
 pub(super) struct WatchArgs {
@@ -218,9 +218,9 @@ fn unwatchable(path: &Path, error: &io::Error) -> Failure {
 fn named_files(scenario: &Path) -> BTreeSet<PathBuf> {
     fn visit(node: &Node, folder: &Path, found: &mut BTreeSet<PathBuf>) {
         for entry in node.as_entries().unwrap_or_default() {
-            if FILE_KEYS.contains(&&*entry.key) {
-                found.extend(entry.node.as_str().map(|name| folder.join(name)));
-            }
+            let script = entry.node.as_str().and_then(|text| text.strip_prefix("scripted:"));
+            let file = script.or(entry.node.as_str().filter(|_| FILE_KEYS.contains(&&*entry.key)));
+            found.extend(file.map(|name| folder.join(name)));
             visit(&entry.node, folder, found);
         }
         node.as_items().unwrap_or_default().iter().for_each(|item| visit(item, folder, found));

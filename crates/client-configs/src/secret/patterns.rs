@@ -160,7 +160,10 @@ pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let name = name.replace("%5F", "_");
     let is_key = ["key", "code", "--key"].iter().any(|it| it.eq_ignore_ascii_case(&name));
     let is_word = value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '='));
-    is_secret_name(&name) || is_key && is_token(value) && is_word
+    // How many tests pass, or what share of them.
+    let is_count =
+        name == "pass" && value.len() <= 4 && value.trim_end_matches('%').bytes().all(|it| it.is_ascii_digit());
+    is_secret_name(&name) && !is_count || is_key && is_token(value) && is_word
 }
 
 /// Whether an argument is an option and not the value of the option before it.

@@ -33,9 +33,9 @@ pub enum ModelError {
     /// Nothing is recorded for the request, and the provider cannot be asked.
     #[error("the answer of {model} is not recorded (run {run}): {why}; {missing}")]
     NotRecorded { model: String, run: u32, why: String, missing: String },
-    /// A recording cannot be read or written.
-    #[error("cannot use the recording {path}: {why}")]
-    Recording { path: String, why: String },
+    /// A recorded answer cannot be read or written.
+    #[error("cannot use the recorded answer {path}: {why}")]
+    RecordedAnswer { path: String, why: String },
     /// All requests together have taken as much as they may.
     #[error("the budget is used up: {what}")]
     Budget { what: String },
@@ -65,7 +65,7 @@ impl ModelError {
             | ModelError::Unsupported { .. }
             | ModelError::NoRule { .. }
             | ModelError::NotRecorded { .. }
-            | ModelError::Recording { .. }
+            | ModelError::RecordedAnswer { .. }
             | ModelError::Budget { .. }
             | ModelError::Script { .. } => false,
         }

@@ -7,7 +7,7 @@ mod error;
 pub mod http;
 mod message;
 mod price;
-mod recording;
+mod recorded;
 pub mod scripted;
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub use self::{
     http::{ApiKey, HttpModel, HttpModelOptions, RetryPolicy},
     message::{Block, Media, Message, ToolCall, ToolResult, text_of},
     price::{Budget, Price},
-    recording::{RecordedModel, Recordings},
+    recorded::{RecordedAnswers, RecordedModel},
     scripted::ScriptedModel,
 };
 use crate::ToolDefinition;

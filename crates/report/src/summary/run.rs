@@ -10,7 +10,7 @@ use rehearse_system::program::quoted;
 
 use crate::{
     Cell, CellResult, CellViolation, Coverage, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
-    check::CheckVerdict, text::printable,
+    check::CheckVerdict, eval, text::printable,
 };
 
 /// How many lines of a scenario are shown before and after the one that failed.
@@ -60,6 +60,8 @@ pub(super) fn section(result: &RunResult) -> Section {
         let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
         section.remarks.extend(accepted);
     }
+    section.tables.extend(eval::table(result));
+    section.remarks.extend(eval::comparisons(result).unwrap_or_default());
     section.tables.extend(result.coverage.as_ref().map(|coverage| Table {
         title: coverage.title(),
         error: None,

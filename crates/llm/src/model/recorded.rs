@@ -1,6 +1,6 @@
 //! Answers of models, kept in a folder so that they can be played again.
 //!
-//! A recording is one file of JSON for each request: what was asked, and the answer. A model that finds its request
+//! A recorded answer is one file of JSON for each request: what was asked, and the answer. A model that finds its request
 //! in the folder does not ask the provider. To play them needs no key, and the answers are the same each time.
 
 use std::{
@@ -27,15 +27,15 @@ const EXCERPT: usize = 80;
 
 /// A folder of recorded answers, with a folder for each model.
 #[derive(Debug)]
-pub struct Recordings {
+pub struct RecordedAnswers {
     folder: PathBuf,
     /// What was read or written, by the name of the model.
-    known: Mutex<BTreeMap<String, Vec<Arc<Recording>>>>,
+    known: Mutex<BTreeMap<String, Vec<Arc<RecordedAnswer>>>>,
 }
 
 /// One answer, as it is in its file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Recording {
+struct RecordedAnswer {
     format: u32,
     request: Json,
     response: Response,
@@ -54,17 +54,17 @@ pub struct RecordedModel {
     pub live: Option<Arc<HttpModel>>,
     /// Why there is no provider, such as a missing key.
     pub missing: String,
-    pub recordings: Option<Arc<Recordings>>,
+    pub recorded: Option<Arc<RecordedAnswers>>,
     pub budget: Option<Arc<Budget>>,
     pub price: Option<Price>,
     /// The number of the run, from 1: the same question has another answer in each.
     pub run: u32,
 }
 
-impl Recordings {
+impl RecordedAnswers {
     /// A folder, which need not exist yet.
-    pub fn new(folder: impl Into<PathBuf>) -> Recordings {
-        Recordings { folder: folder.into(), known: Mutex::default() }
+    pub fn new(folder: impl Into<PathBuf>) -> RecordedAnswers {
+        RecordedAnswers { folder: folder.into(), known: Mutex::default() }
     }
 
     fn folder_of(&self, model: &str) -> PathBuf {
@@ -77,13 +77,14 @@ impl Recordings {
     ///
     /// # Errors
     /// A file cannot be read, or is none of ours.
-    fn all(&self, model: &str) -> Result<Vec<Arc<Recording>>, ModelError> {
+    fn all(&self, model: &str) -> Result<Vec<Arc<RecordedAnswer>>, ModelError> {
         let mut known = self.known.lock();
         if let Some(all) = known.get(model) {
             return Ok(all.clone());
         }
         let folder = self.folder_of(model);
-        let unreadable = |path: &Path, why: String| ModelError::Recording { path: path.display().to_string(), why };
+        let unreadable =
+            |path: &Path, why: String| ModelError::RecordedAnswer { path: path.display().to_string(), why };
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => {
                 entries.collect::<Result<Vec<_>, _>>().map_err(|error| unreadable(&folder, error.to_string()))?
@@ -96,13 +97,13 @@ impl Recordings {
         paths.sort();
         let read = paths.into_iter().map(|path| {
             let bytes = fs::read(&path).map_err(|error| unreadable(&path, error.to_string()))?;
-            let recording: Recording =
+            let answer: RecordedAnswer =
                 serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, error.to_string()))?;
-            if recording.format != FORMAT {
-                let why = format!("its format is {}, and this version of rehearse reads {FORMAT}", recording.format);
+            if answer.format != FORMAT {
+                let why = format!("its format is {}, and this version of rehearse reads {FORMAT}", answer.format);
                 return Err(unreadable(&path, why));
             }
-            Ok(Arc::new(Recording { path, ..recording }))
+            Ok(Arc::new(RecordedAnswer { path, ..answer }))
         });
         let all = read.collect::<Result<Vec<_>, _>>()?;
         Ok(known.entry(model.to_owned()).or_insert(all).clone())
@@ -117,15 +118,15 @@ impl Recordings {
             .take(NAME_LENGTH)
             .fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
         let path = folder.join(format!("{name}.json"));
-        let recording = Recording { format: FORMAT, request, response: response.clone(), path: path.clone() };
-        let failed = |why: String| ModelError::Recording { path: path.display().to_string(), why };
-        let text = serde_json::to_string_pretty(&recording).map_err(|error| failed(error.to_string()))?;
+        let answer = RecordedAnswer { format: FORMAT, request, response: response.clone(), path: path.clone() };
+        let failed = |why: String| ModelError::RecordedAnswer { path: path.display().to_string(), why };
+        let text = serde_json::to_string_pretty(&answer).map_err(|error| failed(error.to_string()))?;
         let temporary = folder.join(format!("{name}.new"));
         fs::create_dir_all(&folder)
             .and_then(|()| fs::write(&temporary, text + "\n"))
             .and_then(|()| fs::rename(&temporary, &path))
             .map_err(|error| failed(error.to_string()))?;
-        self.known.lock().entry(model.to_owned()).or_default().push(Arc::new(recording));
+        self.known.lock().entry(model.to_owned()).or_default().push(Arc::new(answer));
         Ok(())
     }
 }
@@ -137,12 +138,12 @@ impl RecordedModel {
     /// Nothing is recorded for this request and there is no provider, the budget is used up, or the provider fails.
     pub async fn generate(&self, request: &Request<'_>) -> Result<Response, ModelError> {
         let asked = self.key(request);
-        let known = match &self.recordings {
-            Some(recordings) => recordings.all(&self.name)?,
+        let known = match &self.recorded {
+            Some(recorded) => recorded.all(&self.name)?,
             None => Vec::new(),
         };
-        if let Some(recording) = known.iter().find(|it| it.request == asked) {
-            return Ok(recording.response.clone());
+        if let Some(answer) = known.iter().find(|it| it.request == asked) {
+            return Ok(answer.response.clone());
         }
         let Some(live) = &self.live else { return Err(self.not_recorded(&asked, &known)) };
         if let Some(budget) = &self.budget {
@@ -152,8 +153,8 @@ impl RecordedModel {
         if let Some(budget) = &self.budget {
             budget.add(&response.usage, self.price.as_ref());
         }
-        if let Some(recordings) = &self.recordings {
-            recordings.add(&self.name, asked, &response)?;
+        if let Some(recorded) = &self.recorded {
+            recorded.add(&self.name, asked, &response)?;
         }
         Ok(response)
     }
@@ -174,17 +175,17 @@ impl RecordedModel {
         })
     }
 
-    /// Names the recording that is nearest, and where it differs.
-    fn not_recorded(&self, asked: &Json, known: &[Arc<Recording>]) -> ModelError {
-        let nearest = known.iter().map(|recording| {
+    /// Names the recorded request that is nearest, and where it differs.
+    fn not_recorded(&self, asked: &Json, known: &[Arc<RecordedAnswer>]) -> ModelError {
+        let nearest = known.iter().map(|answer| {
             let mut found = Vec::new();
-            differences(&recording.request, asked, &mut String::new(), &mut found);
-            (found, recording)
+            differences(&answer.request, asked, &mut String::new(), &mut found);
+            (found, answer)
         });
         let nearest = nearest.min_by_key(|(found, _)| found.len());
         let why = match nearest {
             None => "nothing is recorded of this model".to_owned(),
-            Some((found, recording)) => {
+            Some((found, answer)) => {
                 let (pointer, [recorded, now]) = &found[0];
                 let more = match found.len() - 1 {
                     0 => String::new(),
@@ -192,8 +193,8 @@ impl RecordedModel {
                     more => format!(", and at {more} more places"),
                 };
                 format!(
-                    "the nearest recording, {}, differs at {pointer}: it has {recorded}, the request has {now}{more}",
-                    recording.path.display()
+                    "the nearest recorded request, {}, differs at {pointer}: it has {recorded}, the request has {now}{more}",
+                    answer.path.display()
                 )
             }
         };
@@ -271,7 +272,7 @@ mod tests {
             id: "anthropic:c".into(),
             live,
             missing: "API key missing: KEY not set".into(),
-            recordings: Some(Arc::new(Recordings::new(folder))),
+            recorded: Some(Arc::new(RecordedAnswers::new(folder))),
             budget: None,
             price: None,
             run,
@@ -293,7 +294,7 @@ mod tests {
         let recorded = ask(&model(folder.path(), live(&server), 1), "Hi", "Finds.").await.expect("an answer");
         // The provider expects one request.
         for live in [live(&server), None] {
-            let played = ask(&model(folder.path(), live, 1), "Hi", "Finds.").await.expect("a recording");
+            let played = ask(&model(folder.path(), live, 1), "Hi", "Finds.").await.expect("a recorded answer");
             assert_eq!(played, recorded);
         }
         let files: Vec<_> = fs::read_dir(folder.path().join("claude")).expect("a folder").flatten().collect();
@@ -330,17 +331,18 @@ mod tests {
         let budget = Arc::new(Budget::new(None, Some(1000)));
         let limited = |run| RecordedModel { budget: Some(budget.clone()), ..model(folder.path(), live(&server), run) };
         ask(&limited(1), "Hi", "Finds.").await.expect("an answer");
-        ask(&limited(1), "Hi", "Finds.").await.expect("a recording");
+        ask(&limited(1), "Hi", "Finds.").await.expect("a recorded answer");
         assert!(matches!(ask(&limited(2), "Hi", "Finds.").await, Err(ModelError::Budget { .. })));
     }
 
     #[tokio::test]
-    async fn a_file_that_is_no_recording_is_named() {
+    async fn a_file_that_is_no_recorded_answer_is_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("claude").join("x.json");
         fs::create_dir_all(path.parent().expect("a folder")).expect("creates");
         fs::write(&path, "{}").expect("writes");
-        let error = ask(&model(folder.path(), None, 1), "Hi", "Finds.").await.expect_err("no recording").to_string();
-        assert!(error.starts_with(&format!("cannot use the recording {}: ", path.display())), "{error}");
+        let error =
+            ask(&model(folder.path(), None, 1), "Hi", "Finds.").await.expect_err("no recorded answer").to_string();
+        assert!(error.starts_with(&format!("cannot use the recorded answer {}: ", path.display())), "{error}");
     }
 }
