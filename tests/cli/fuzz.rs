@@ -31,6 +31,18 @@ tools:
     annotations: { readOnlyHint: true }
     inputSchema: { type: object, properties: { text: { type: string, maxLength: 3 } }, required: [text], additionalProperties: false }
     reply: fine
+  - name: picture
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    rules:
+      - { when: { args: { text: "~" } }, reply: { content: [{ type: image, data: "???", mimeType: image/png }] } }
+      - { reply: fine }
+  - name: private
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    rules:
+      - { when: { args: { text: "%00" } }, reply: { error: "KeyError: {{ env.REHEARSE_CANARY }}" } }
+      - { reply: fine }
   - { name: writes, inputSchema: { type: object }, reply: done }
 "#;
 
@@ -48,22 +60,28 @@ fn planted_bugs_are_found_with_their_smallest_input_and_become_scenarios() {
     let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
     let bugs = result["bugs"].as_array().expect("bugs").iter();
     let bugs: Vec<_> = bugs.map(|bug| format!("{} {} {}", bug["oracle"], bug["name"], bug["arguments"])).collect();
-    for bug in
-        [r#""crash" "crash" {"n":9}"#, r#""malformed" "shape" {"kind":"c"}"#, r#""stack-trace" "trace" {"text":"`"}"#]
-    {
-        assert!(bugs.iter().any(|found| found == bug), "no {bug} in {bugs:?}");
-    }
+    let expected = [
+        r#""crash" "crash" {"n":9}"#,
+        r#""malformed" "shape" {"kind":"c"}"#,
+        r#""violation" "picture" {"text":"~"}"#,
+        r#""stack-trace" "trace" {"text":"`"}"#,
+        r#""private-data" "private" {"text":"%00"}"#,
+    ];
+    assert_eq!(bugs, expected);
     assert!(run.read("r.xml").contains("crash") && run.read("r.html").contains("Fuzzing"));
     let again = |mock: &str| {
-        let names =
-            ["crash-crash", "shape-malformed", "trace-stack-trace"].map(|name| format!("scenarios/{name}.yaml"));
+        let names = ["crash-crash", "shape-malformed", "trace-stack-trace", "private-private-data"]
+            .map(|name| format!("scenarios/{name}.yaml"));
         let story = names.iter().fold(Rehearse::new(), |story, name| story.file(name, &run.read(name)));
         story.file("mock.yaml", mock).args(["run"]).run()
     };
-    again(PLANTED).stdout_has("3 failed").code(1);
+    again(PLANTED).stdout_has("4 failed").code(1);
     let mended = PLANTED.replace("steps: [{ exit: 3 }]", "reply: { error: too large }");
-    let mended = mended.replace("content\":\"text\"", "content\":[]").replace("Traceback", "No");
-    again(&mended).stdout_has("3 passed").code(0);
+    let mended = mended
+        .replace("content\":\"text\"", "content\":[]")
+        .replace("Traceback", "No")
+        .replace("{{ env.REHEARSE_CANARY }}", "x");
+    again(&mended).stdout_has("4 passed").code(0);
 }
 
 /// A bug in a prompt, a template, the resources, completions and a list, and no other.

@@ -6,10 +6,12 @@
 //! the same way with the same target is one bug; its input is made as small as it can be, and confirmed on a new
 //! connection. A target of which every valid input was refused is not tested, never passed.
 
+mod audit;
 mod hostile;
 mod input;
 mod options;
 mod oracle;
+mod private;
 mod runner;
 mod scenario;
 mod server;

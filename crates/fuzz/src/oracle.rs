@@ -3,10 +3,13 @@
 use std::{sync::LazyLock, time::Duration};
 
 use regex::Regex;
-use serde_json::{Value as Json, value::to_raw_value};
+use serde_json::{
+    Map, Value as Json,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::{
-    server::Outcome,
+    private::Private,
     target::{Target, list_member},
 };
 use rehearse_client::{Failure, check_item};
@@ -19,6 +22,8 @@ use rehearse_report::fuzz::{Oracle, TargetKind};
 
 /// How much of a text is quoted.
 const QUOTED: usize = 160;
+/// A shorter text of an input is not looked for in a message.
+const SHORTEST_ECHO: usize = 3;
 /// The most completions of an answer (2026-07-28, Completion: Completion Results).
 const COMPLETIONS: usize = 100;
 
@@ -33,6 +38,9 @@ static STACK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static VARYING: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#""(?:[^"\\]|\\.)*"|'[^']*'|`[^`]*`|0x[0-9a-fA-F]+|\d+(?:\.\d+)?"#).ok());
 
+/// What came back: the result as it came, or why there is none.
+pub(crate) type Outcome = Result<Box<RawValue>, Failure>;
+
 /// What is wrong with an outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wrong {
@@ -45,8 +53,37 @@ pub(crate) struct Wrong {
 
 impl Wrong {
     fn new(oracle: Oracle, message: String) -> Wrong {
-        let shape = VARYING.as_ref().map_or_else(|| message.clone(), |it| it.replace_all(&message, "…").into_owned());
-        Wrong { oracle, message, shape }
+        Wrong { oracle, shape: shape(&message), message }
+    }
+
+    /// A message of the server, whose shape is without what was sent.
+    fn quoting(oracle: Oracle, message: String, said: &str, expected: &Expected<'_>) -> Wrong {
+        let texts = expected.params.values().map(texts_of).collect::<Vec<_>>().join("\n");
+        let mut texts: Vec<_> = texts.lines().filter(|text| text.len() >= SHORTEST_ECHO).collect();
+        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        let without = texts.into_iter().fold(said.to_owned(), |said, text| said.replace(text, "…"));
+        Wrong { oracle, message, shape: shape(&without) }
+    }
+}
+
+/// A message without what is different each time.
+fn shape(message: &str) -> String {
+    VARYING.as_ref().map_or_else(|| message.to_owned(), |it| it.replace_all(message, "…").into_owned())
+}
+
+/// What kind of answer it is: the same for answers that differ only in values.
+pub(crate) fn shape_of(outcome: &Outcome) -> String {
+    match outcome {
+        Ok(result) => {
+            let result = parsed(result.get());
+            let mut members: Vec<_> = result.as_object().into_iter().flat_map(|it| it.keys().cloned()).collect();
+            members.sort();
+            let types = result["content"].as_array().into_iter().flatten().map(|it| it["type"].to_string());
+            let text = if result["isError"] == true { shape(&texts_of(&result["content"])) } else { String::new() };
+            format!("{} {} {text}", members.join(" "), types.collect::<Vec<_>>().join(" "))
+        }
+        Err(Failure::Rpc(error)) => format!("{} {}", error.code, shape(&error.message)),
+        Err(failure) => failure.kind().to_owned(),
     }
 }
 
@@ -57,8 +94,9 @@ pub(crate) struct Expected<'t> {
     pub(crate) is_valid: Option<bool>,
     /// How long the request may take.
     pub(crate) limit: Duration,
-    /// The text of the input: what the client itself has sent is no secret of the server.
-    pub(crate) sent: &'t str,
+    /// What was sent: it is no secret of the server.
+    pub(crate) params: &'t Map<String, Json>,
+    pub(crate) private: Option<&'t Private>,
 }
 
 /// Whether there is a result without an error.
@@ -95,23 +133,24 @@ pub(crate) fn judge(outcome: &Outcome, expected: &Expected<'_>) -> Option<Wrong>
 
 fn of_error(error: &RpcError, expected: &Expected<'_>) -> Option<Wrong> {
     let data = error.data.as_ref().map(|data| texts_of(&parsed(data.get()))).unwrap_or_default();
-    if let Some(wrong) = leak(&format!("{}\n{data}", error.message), expected) {
+    let said = format!("{}\n{data}", error.message);
+    if let Some(wrong) = leak(&said, expected).or_else(|| private(&said, expected)) {
         return Some(wrong);
     }
     let text = shortened(&error.message, QUOTED);
     let kind = expected.target.id.kind;
     let says = match error.code {
-        INTERNAL_ERROR => {
+        INTERNAL_ERROR if is_uri(expected) => {
             let right = match kind {
                 TargetKind::Tool => "an error of a tool belongs in its result",
-                _ => "what the server cannot use is refused with -32602",
+                _ => "an input that the server cannot use is refused with another error, such as -32602",
             };
             let message = format!("The answer is the protocol error -32603 ({text}); {right}.");
-            return Some(Wrong::new(Oracle::InternalError, message));
+            return Some(Wrong::quoting(Oracle::InternalError, message, &error.message, expected));
         }
         INVALID_PARAMS if kind == TargetKind::Tool && expected.is_valid == Some(true) => {
             let message = format!("The schema accepts the arguments, and the server refuses them: {text}.");
-            return Some(Wrong::new(Oracle::ValidRefused, message));
+            return Some(Wrong::quoting(Oracle::ValidRefused, message, &error.message, expected));
         }
         PARSE_ERROR => "the message is not JSON",
         INVALID_REQUEST => "the message is not a request",
@@ -120,7 +159,15 @@ fn of_error(error: &RpcError, expected: &Expected<'_>) -> Option<Wrong> {
         _ => return None,
     };
     let message = format!("The error {} ({text}) says that {says}, and that is not so.", error.code);
-    Some(Wrong::new(Oracle::WrongError, message))
+    Some(Wrong::quoting(Oracle::WrongError, message, &error.message, expected))
+}
+
+/// Whether no resource is asked for by what is no URI: how SDKs refuse that is not the work of the server.
+fn is_uri(expected: &Expected<'_>) -> bool {
+    let scheme = expected.params.get("uri").and_then(|uri| Some(uri.as_str()?.split_once(':')?.0));
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    !expected.params.contains_key("uri")
+        || scheme.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_alphabetic()) && it.chars().all(of_scheme))
 }
 
 fn of_result(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
@@ -140,11 +187,12 @@ fn of_result(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
 
 fn of_tool(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
     let texts = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
-    if let Some(wrong) = leak(&texts.collect::<Vec<_>>().join("\n"), expected) {
+    let said = texts.collect::<Vec<_>>().join("\n");
+    if let Some(wrong) = leak(&said, expected) {
         return Some(wrong);
     }
     if result["isError"] == true {
-        return None;
+        return private(&said, expected);
     }
     if let Some(output) = &expected.target.output {
         let structured = &result["structuredContent"];
@@ -206,9 +254,16 @@ fn texts_of(value: &Json) -> String {
 /// A stack trace in a text.
 fn leak(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
     let found = STACK.as_ref()?.find(text)?;
-    if expected.sent.contains(found.as_str().trim()) {
+    if expected.params.values().any(|sent| texts_of(sent).contains(found.as_str().trim())) {
         return None;
     }
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    Some(Wrong::new(Oracle::StackTrace, format!("The text has a stack trace: {}.", shortened(last, QUOTED))))
+    let message = format!("The text has a stack trace: {}.", shortened(last, QUOTED));
+    Some(Wrong::quoting(Oracle::StackTrace, message, last, expected))
+}
+
+/// What an error says of the machine of the server.
+fn private(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
+    let sent = expected.params.values().map(texts_of).collect::<Vec<_>>().join("\n");
+    Some(Wrong::new(Oracle::PrivateData, expected.private?.found(text, &sent)?))
 }

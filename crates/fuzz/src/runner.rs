@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use crate::{
+    audit,
     options::{FuzzEvent, FuzzOptions},
     server::Server,
     survey,
@@ -13,7 +14,7 @@ use crate::{
     trial::Trial,
 };
 use rehearse_client::ServerParams;
-use rehearse_report::fuzz::{FuzzBug, FuzzedTarget};
+use rehearse_report::fuzz::{FuzzBug, FuzzedTarget, Oracle};
 
 /// How many inputs a target gets before the next one has its turn, and how long its turn is at least.
 const TURN: usize = 50;
@@ -97,6 +98,16 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
         if error.is_some() {
             break;
         }
+    }
+    let odd: Vec<_> = trials.iter_mut().flat_map(Trial::take_odd).collect();
+    let usual: Vec<_> = trials.iter().filter_map(Trial::good).collect();
+    if error.is_none() {
+        let violations = audit::violations(&mut server, &usual, &odd).await.unwrap_or_default();
+        violations.iter().for_each(|bug| options.send(FuzzEvent::Found(bug.oracle, bug.target.clone())));
+        bugs.extend(violations);
+    }
+    if server.private().is_none() {
+        bugs.retain(|bug| bug.oracle != Oracle::PrivateData);
     }
     let tried = trials.into_iter().map(Trial::finish).collect();
     bugs.sort_by(|one, other| (one.oracle, &one.target).cmp(&(other.oracle, &other.target)));

@@ -2,13 +2,19 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::target::{Target, list_member};
+use crate::{
+    private::CANARY,
+    target::{Target, list_member},
+};
 use rehearse_document::yaml;
 use rehearse_protocol::message::INVALID_PARAMS;
 use rehearse_report::fuzz::{FuzzBug, Oracle, TargetKind};
 
 /// What stack traces have, as far as a scenario has to see it.
 const STACK: &str = r"Traceback \(most recent call last\)|\n\s+at .+:\d+|goroutine \d+ \[|panicked at ";
+
+/// What private data has: the value of the variable, or a path in a home folder.
+const PRIVATE: &str = r"canary-|/home/|/root/|/Users/|\\Users\\";
 
 /// The text of a scenario file with the request. `server` is the server as it stands in a scenario, `protocol` the version in
 /// which the bug was found. A server that is mended may answer with a result or with an error; only what it declares as
@@ -26,12 +32,12 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
     let expect = match (bug.oracle, bug.target.kind) {
         (Oracle::InvalidAccepted, TargetKind::Tool) => json!({ "isError": true }),
         (Oracle::InvalidAccepted, _) => json!({ "rpcError": { "code": INVALID_PARAMS } }),
-        (Oracle::StackTrace, TargetKind::Tool) => {
-            let text = json!({ "properties": { "text": { "not": { "pattern": STACK } } } });
+        (Oracle::StackTrace | Oracle::PrivateData, TargetKind::Tool) => {
+            let text = json!({ "properties": { "text": { "not": { "pattern": unwanted(bug.oracle) } } } });
             json!({ "isError": "any", "content": { "schema": { "type": "array", "items": text } } })
         }
-        (Oracle::StackTrace, _) => {
-            let message = json!({ "properties": { "message": { "not": { "pattern": STACK } } } });
+        (Oracle::StackTrace | Oracle::PrivateData, _) => {
+            let message = json!({ "properties": { "message": { "not": { "pattern": unwanted(bug.oracle) } } } });
             json!({ "rpcError": { "schema": message } })
         }
         (Oracle::Malformed, TargetKind::Completion) => {
@@ -46,6 +52,10 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
         _ => json!({ "isError": "any" }),
     };
     step.insert("expect".to_owned(), expect);
+    let mut server = server.clone();
+    if bug.oracle == Oracle::PrivateData && server.get("command").is_some() {
+        server["env"][CANARY] = "canary-0".into();
+    }
     let file = Map::from_iter([
         ("servers".to_owned(), json!({ "server": server })),
         ("matrix".to_owned(), json!({ "protocol": protocol })),
@@ -53,6 +63,11 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
     ]);
     let message = bug.message.replace(['\n', '\r'], " ");
     format!("# {} in {}: {message}\n{}", bug.oracle, bug.target, yaml::to_text(&file))
+}
+
+/// What a text must not have.
+fn unwanted(oracle: Oracle) -> &'static str {
+    if oracle == Oracle::PrivateData { PRIVATE } else { STACK }
 }
 
 /// The value as a scenario has it: what would begin a template is written as a text in a template.

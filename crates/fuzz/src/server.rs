@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::{Value as Json, value::RawValue};
+use serde_json::Value as Json;
 use tokio::time::Instant;
 
-use crate::{options::FuzzOptions, target::Target};
+use crate::{
+    options::FuzzOptions,
+    oracle::{Outcome, is_accepted},
+    private::Private,
+    target::Target,
+};
 use rehearse_client::{CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, ServerParams, Session};
+use rehearse_protocol::Transport;
 
 /// How many events of a connection are kept, because a run has many.
 const EVENTS: usize = 500;
@@ -15,11 +21,10 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How often a server may fail to start again.
 const MOST_STARTS: usize = 3;
 
-/// What came back: the result as it came, or why there is none.
-pub(crate) type Outcome = Result<Box<RawValue>, Failure>;
-
 pub(crate) struct Server<'s> {
-    params: &'s ServerParams,
+    params: ServerParams,
+    /// What is private on its machine, until an answer without an error has a path of it.
+    private: Option<Private>,
     pub(crate) options: &'s FuzzOptions,
     /// When the time of the run is over.
     ends: Instant,
@@ -30,11 +35,21 @@ pub(crate) struct Server<'s> {
 impl<'s> Server<'s> {
     /// # Errors
     /// The server cannot be reached.
-    pub(crate) async fn start(params: &'s ServerParams, options: &'s FuzzOptions) -> Result<Server<'s>, ConnectError> {
+    pub(crate) async fn start(params: &ServerParams, options: &'s FuzzOptions) -> Result<Server<'s>, ConnectError> {
         let ends = Instant::now() + options.budget;
-        let mut server = Server { params, options, ends, session: None, failed_starts: 0 };
+        let mut params = params.clone();
+        let private = Private::plant(&mut params, options.seed);
+        let mut server = Server { params, private, options, ends, session: None, failed_starts: 0 };
         server.restart().await?;
         Ok(server)
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        self.params.target.transport()
+    }
+
+    pub(crate) fn private(&self) -> Option<&Private> {
+        self.private.as_ref()
     }
 
     pub(crate) fn session(&self) -> Option<&Session> {
@@ -74,6 +89,11 @@ impl<'s> Server<'s> {
         let (method, params) = target.request(input);
         let answered = session.request_until_final(method, Some(params), CallOptions::with_timeout(limit)).await;
         let outcome = answered.and_then(|answered| answered.complete(method));
+        let shows_paths = |private: &mut Private| private.home_in(outcome.as_ref().map_or("", |it| it.get())).is_some();
+        if is_accepted(&outcome) && self.private.as_mut().is_some_and(shows_paths) {
+            // Its answers are about files of the machine, so its errors may be, too.
+            self.private = None;
+        }
         if matches!(outcome, Err(Failure::Disconnected { .. } | Failure::Timeout(_))) {
             self.close().await;
         }
@@ -93,9 +113,21 @@ impl<'s> Server<'s> {
     /// # Errors
     /// The server cannot be reached.
     pub(crate) async fn restart(&mut self) -> Result<(), ConnectError> {
+        self.open(ClientRecorder::with_limit(EVENTS)).await
+    }
+
+    /// As [`Server::restart`], and keeps all events.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub(crate) async fn open_recorded(&mut self) -> Result<(), ConnectError> {
+        self.open(ClientRecorder::new()).await
+    }
+
+    async fn open(&mut self, recorder: ClientRecorder) -> Result<(), ConnectError> {
         self.close().await;
-        let kept = ConnectOptions { recorder: ClientRecorder::with_limit(EVENTS), ..ConnectOptions::default() };
-        let opened = Session::connect_with(self.params, self.options.protocol, kept).await;
+        let kept = ConnectOptions { recorder, ..ConnectOptions::default() };
+        let opened = Session::connect_with(&self.params, self.options.protocol, kept).await;
         self.failed_starts = if opened.is_ok() { 0 } else { self.failed_starts + 1 };
         self.session = Some(opened?);
         Ok(())

@@ -6,10 +6,11 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use crate::{
+    audit::Odd,
     input::{Inputs, inputs},
     options::FuzzOptions,
-    oracle::{Expected, Wrong, is_accepted, judge},
-    server::{Outcome, Server},
+    oracle::{Expected, Outcome, Wrong, is_accepted, judge, shape_of},
+    server::Server,
     shrink::smaller,
     target::Target,
 };
@@ -33,6 +34,8 @@ const PATIENCE: u32 = 3;
 const LAST_LIMIT: Duration = Duration::from_secs(1);
 /// How long one shrinking may take.
 const LONGEST_SHRINK: Duration = Duration::from_secs(20);
+/// How many kinds of answers of one target are kept.
+const MOST_ANSWERS: usize = 12;
 /// How many bugs of one target are kept.
 const MOST_BUGS: usize = 20;
 
@@ -44,6 +47,9 @@ pub(crate) struct Trial<'t> {
     good: Option<Json>,
     usual: Duration,
     known: HashSet<(Oracle, String)>,
+    /// The first input with each kind of answer, if nothing else is wrong with it.
+    odd: Vec<Odd<'t>>,
+    answers: HashSet<String>,
     accepted: usize,
     refused: usize,
     cases: usize,
@@ -60,6 +66,8 @@ impl<'t> Trial<'t> {
             good: None,
             usual: Duration::ZERO,
             known: HashSet::new(),
+            odd: Vec::new(),
+            answers: HashSet::new(),
             accepted: 0,
             refused: 0,
             cases: 0,
@@ -81,10 +89,13 @@ impl<'t> Trial<'t> {
     }
 
     /// What is wrong with the outcome of this input.
-    fn judge(&self, input: &Json, outcome: &Outcome, limit: Duration) -> Option<Wrong> {
+    fn judge(&self, server: &Server<'_>, input: &Json, outcome: &Outcome, limit: Duration) -> Option<Wrong> {
         let is_valid = self.inputs.is_valid(input);
-        let sent = input.to_string();
-        let wrong = judge(outcome, &Expected { target: self.target, is_valid, limit, sent: &sent });
+        let (_, params) = self.target.request(input);
+        let wrong = judge(
+            outcome,
+            &Expected { target: self.target, is_valid, limit, params: &params, private: server.private() },
+        );
         wrong.filter(|wrong| wrong.oracle != Oracle::Hang || self.good.is_some())
     }
 
@@ -108,7 +119,13 @@ impl<'t> Trial<'t> {
         } else if is_valid {
             self.refused += 1;
         }
-        let wrong = self.judge(&input, &outcome, limit)?;
+        let Some(wrong) = self.judge(server, &input, &outcome, limit) else {
+            if self.answers.len() < MOST_ANSWERS && self.answers.insert(shape_of(&outcome)) {
+                let is_valid = self.inputs.is_valid(&input);
+                self.odd.push(Odd { target: self.target, input_kind, input, is_valid });
+            }
+            return None;
+        };
         if !self.known.insert((wrong.oracle, wrong.shape.clone())) {
             return None;
         }
@@ -134,7 +151,7 @@ impl<'t> Trial<'t> {
             server.send(self.target, good, limit).await?.ok()?;
         }
         let outcome = server.send(self.target, input, limit).await?;
-        let again = self.judge(input, &outcome, limit);
+        let again = self.judge(server, input, &outcome, limit);
         again.filter(|again| again.oracle == wrong.oracle)
     }
 
@@ -160,7 +177,7 @@ impl<'t> Trial<'t> {
                 }
                 left -= 1;
                 let Some(outcome) = server.send(self.target, &candidate, limit).await else { break 'smaller };
-                let found = self.judge(&candidate, &outcome, limit);
+                let found = self.judge(server, &candidate, &outcome, limit);
                 if let Some(found) = found.filter(|found| found.oracle == wrong.oracle) {
                     self.known.insert((found.oracle, found.shape.clone()));
                     (input, wrong) = (candidate, found);
@@ -170,6 +187,16 @@ impl<'t> Trial<'t> {
             break;
         }
         (input, wrong)
+    }
+
+    /// An input that was answered with a result.
+    pub(crate) fn good(&self) -> Option<(&'t Target, &Json)> {
+        Some((self.target, self.good.as_ref()?))
+    }
+
+    /// The first input with each kind of answer, if nothing else is wrong with it.
+    pub(crate) fn take_odd(&mut self) -> Vec<Odd<'t>> {
+        std::mem::take(&mut self.odd)
     }
 
     pub(crate) fn finish(self) -> FuzzedTarget {

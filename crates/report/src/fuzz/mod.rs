@@ -103,8 +103,12 @@ pub enum Oracle {
     Malformed,
     /// The structured content does not match the output schema.
     OutputSchema,
+    /// The traffic violates a rule of the protocol, and usual traffic does not.
+    Violation,
     /// A text has a stack trace.
     StackTrace,
+    /// An error has a value of the environment of the server, or a path of its machine.
+    PrivateData,
     /// The input makes an internal error of the protocol, or of HTTP.
     InternalError,
     /// The error says that a right message is none, or that a known method is unknown.
@@ -214,7 +218,14 @@ impl InputKind {
 impl Oracle {
     /// Whether it is a warning: callers that keep to the schema meet no error.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Oracle::InternalError | Oracle::WrongError | Oracle::InvalidAccepted | Oracle::ValidRefused)
+        matches!(
+            self,
+            Oracle::PrivateData
+                | Oracle::InternalError
+                | Oracle::WrongError
+                | Oracle::InvalidAccepted
+                | Oracle::ValidRefused
+        )
     }
 
     /// The word for it, as in JSON.
@@ -224,7 +235,9 @@ impl Oracle {
             Oracle::Hang => "hang",
             Oracle::Malformed => "malformed",
             Oracle::OutputSchema => "output-schema",
+            Oracle::Violation => "violation",
             Oracle::StackTrace => "stack-trace",
+            Oracle::PrivateData => "private-data",
             Oracle::InternalError => "internal-error",
             Oracle::WrongError => "wrong-error",
             Oracle::InvalidAccepted => "invalid-accepted",
