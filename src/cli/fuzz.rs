@@ -201,6 +201,7 @@ impl FuzzArgs {
         let mut names = std::collections::HashMap::new();
         let planned = |bug: &FuzzBug| targets.iter().find(|target| target.id == bug.target);
         for (bug, target) in result.bugs.iter().filter_map(|bug| Some((bug, planned(bug)?))) {
+            let Some(text) = scenario(bug, target, &at, &result.protocol) else { continue };
             let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
             let kind = if target.id.kind == TargetKind::Tool { "" } else { target.id.kind.as_str() };
             let name: String = format!("{}-{}", target.id.name, bug.oracle).chars().map(plain).collect();
@@ -209,7 +210,7 @@ impl FuzzArgs {
             *count += 1;
             let number = if *count == 1 { String::new() } else { format!("-{count}") };
             let path = folder.join(format!("{name}{number}.yaml"));
-            output::write_file(&path, scenario(bug, target, &at, &result.protocol).as_bytes())?;
+            output::write_file(&path, text.as_bytes())?;
             style::print(&format!("wrote {}\n", path.display()));
         }
         Ok(())

@@ -75,6 +75,9 @@ fn planted_bugs_are_found_with_their_smallest_input_and_become_scenarios() {
         let story = names.iter().fold(Rehearse::new(), |story, name| story.file(name, &run.read(name)));
         story.file("mock.yaml", mock).args(["run"]).run()
     };
+    let violation = Rehearse::new().file("mock.yaml", PLANTED);
+    let violation = violation.file("violation.yaml", &run.read("scenarios/picture-violation.yaml"));
+    violation.args(["run", "--check", "violation.yaml"]).run().stdout_has("schema.content.image").code(1);
     again(PLANTED).stdout_has("4 failed").code(1);
     let mended = PLANTED.replace("steps: [{ exit: 3 }]", "reply: { error: too large }");
     let mended = mended
@@ -160,6 +163,27 @@ fn bugs_of_what_is_only_read_are_found_and_become_scenarios() {
 }
 
 #[test]
+fn a_tool_that_says_it_is_idempotent_and_is_not_is_a_warning() {
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let tool = |name: &str, set: &str| {
+        format!(
+            "  - {{ name: {name}, annotations: {{ idempotentHint: true }}, steps: [{{ set: {set} }}, {{ reply: done }}] }}\n"
+        )
+    };
+    let mock = format!(
+        "state: {{ count: 0, name: a }}\ntools:\n{}{}resources: [{{ uri: 'a://count', text: '{{{{ state.count }}}}' }}, {{ uri: 'a://name', text: '{{{{ state.name }}}}' }}]\n",
+        tool("grows", "{ count: '{{ state.count + 1 }}' }"),
+        tool("renames", "{ name: b }"),
+    );
+    let args = ["fuzz", "--allow-tool", "*", "--cases", "5", "--format", "json", "--stdio", &server];
+    let run = Rehearse::new().file("mock.yaml", &mock).args(args).run().code(0);
+    let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let bugs = result["bugs"].as_array().expect("bugs");
+    assert!(bugs.len() == 1 && bugs[0]["oracle"] == "not-idempotent" && bugs[0]["name"] == "grows", "{result}");
+    assert!(bugs[0]["message"].as_str().is_some_and(|it| it.ends_with("the resource a://count.")), "{result}");
+}
+
+#[test]
 fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
     let run = fuzz(&["--dry-run"]).run().code(0);
     let run = run
@@ -167,8 +191,10 @@ fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
         .stdout_has("tool crash border {\"n\":9}");
     run.stdout_has("tool strict broken {\"text\":null}");
     let only = format!("'{}' mock only.yaml", Rehearse::BINARY);
-    let none =
-        Rehearse::new().file("only.yaml", "tools: [{ name: a, reply: b }]").args(["fuzz", "--stdio", &only]).run();
+    let none = Rehearse::new()
+        .file("only.yaml", "tools: [{ name: a, reply: b }]")
+        .args(["fuzz", "--cases", "20", "--stdio", &only])
+        .run();
     none.stdout_has("not tested: it is not annotated with readOnlyHint").stdout_has("nothing was tested").code(4);
 }
 

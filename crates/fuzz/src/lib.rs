@@ -7,6 +7,7 @@
 //! connection. A target of which every valid input was refused is not tested, never passed.
 
 mod audit;
+mod effects;
 mod hostile;
 mod input;
 mod options;

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use crate::{
-    audit,
+    audit, effects,
     options::{FuzzEvent, FuzzOptions},
     server::Server,
     survey,
@@ -101,6 +101,12 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     }
     let odd: Vec<_> = trials.iter_mut().flat_map(Trial::take_odd).collect();
     let usual: Vec<_> = trials.iter().filter_map(Trial::good).collect();
+    let mut differences = Vec::new();
+    for (target, input) in usual.iter().filter(|(target, _)| target.is_idempotent && error.is_none()) {
+        differences.extend(effects::difference(&mut server, target, input).await);
+    }
+    differences.iter().for_each(|bug| options.send(FuzzEvent::Found(bug.oracle, bug.target.clone())));
+    bugs.extend(differences);
     if error.is_none() {
         let violations = audit::violations(&mut server, &usual, &odd).await.unwrap_or_default();
         violations.iter().for_each(|bug| options.send(FuzzEvent::Found(bug.oracle, bug.target.clone())));

@@ -18,8 +18,11 @@ const PRIVATE: &str = r"canary-|/home/|/root/|/Users/|\\Users\\";
 
 /// The text of a scenario file with the request. `server` is the server as it stands in a scenario, `protocol` the version in
 /// which the bug was found. A server that is mended may answer with a result or with an error; only what it declares as
-/// wrong must be an error.
-pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -> String {
+/// wrong must be an error. `None` for a bug that no expectation of a scenario sees.
+pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -> Option<String> {
+    if bug.oracle == Oracle::NotIdempotent {
+        return None;
+    }
     let input = plain(&bug.arguments);
     let (method, params) = target.request(&input);
     let step = match bug.target.kind {
@@ -62,7 +65,8 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
         ("steps".to_owned(), json!([step])),
     ]);
     let message = bug.message.replace(['\n', '\r'], " ");
-    format!("# {} in {}: {message}\n{}", bug.oracle, bug.target, yaml::to_text(&file))
+    let how = if bug.oracle == Oracle::Violation { "# It fails with `rehearse run --check`.\n" } else { "" };
+    Some(format!("# {} in {}: {message}\n{how}{}", bug.oracle, bug.target, yaml::to_text(&file)))
 }
 
 /// What a text must not have.

@@ -15,8 +15,8 @@ const RESOURCES: usize = 10;
 
 /// A list with the cursors of its pages.
 #[derive(Default)]
-struct Listed {
-    items: Vec<Json>,
+pub(crate) struct Listed {
+    pub(crate) items: Vec<Json>,
     cursors: Vec<String>,
 }
 
@@ -62,6 +62,12 @@ pub(crate) async fn targets(session: &Session, options: &FuzzOptions) -> Result<
     Ok(found)
 }
 
+/// The methods of the lists that the server declares.
+pub(crate) fn lists(session: &Session) -> impl Iterator<Item = &'static str> {
+    let lists = [("tools", "tools/list"), ("prompts", "prompts/list"), ("resources", "resources/list")];
+    lists.into_iter().filter(|(capability, _)| session.info().declares(capability)).map(|(_, method)| method)
+}
+
 fn tool(definition: &Json, options: &FuzzOptions) -> Target {
     let name = definition["name"].as_str().unwrap_or_default();
     let example = options.tools.arguments.iter().find(|(tool, _)| tool == name).map(|(_, it)| it);
@@ -72,7 +78,7 @@ fn tool(definition: &Json, options: &FuzzOptions) -> Target {
 
 /// # Errors
 /// Any [`Failure`] of the first page.
-async fn list(session: &Session, method: &str) -> Result<Listed, Failure> {
+pub(crate) async fn list(session: &Session, method: &str) -> Result<Listed, Failure> {
     let mut listed = Listed::default();
     while listed.cursors.len() < PAGES {
         let cursor =

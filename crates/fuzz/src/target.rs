@@ -23,6 +23,8 @@ pub struct Target {
     pub(crate) own: Vec<(InputKind, Json)>,
     /// The schema of the structured content.
     pub(crate) output: Option<Validator>,
+    /// Whether it is a tool that says that a further call with the same arguments has no effect.
+    pub(crate) is_idempotent: bool,
     template: Option<UriTemplate>,
 }
 
@@ -30,7 +32,7 @@ impl Target {
     /// A target with texts as its inputs.
     fn with_texts(kind: TargetKind, name: &str, schema: Json, usual: Vec<Json>) -> Target {
         let id = FuzzTarget { kind, name: name.to_owned() };
-        Target { id, schema, reason: None, usual, own: Vec::new(), output: None, template: None }
+        Target { id, schema, reason: None, usual, own: Vec::new(), output: None, is_idempotent: false, template: None }
     }
 
     /// A tool as it is listed. `example`: arguments with which it is known to work.
@@ -39,7 +41,13 @@ impl Target {
         let usual = example.cloned().unwrap_or_else(|| json_schema::example::object(schema).into());
         let name = definition["name"].as_str().unwrap_or_default();
         let output = definition.get("outputSchema").and_then(|schema| json_schema::compile(schema).ok());
-        Target { reason, output, ..Target::with_texts(TargetKind::Tool, name, schema.clone(), vec![usual]) }
+        let is_idempotent = definition["annotations"]["idempotentHint"] == true;
+        Target {
+            reason,
+            output,
+            is_idempotent,
+            ..Target::with_texts(TargetKind::Tool, name, schema.clone(), vec![usual])
+        }
     }
 
     /// A prompt as it is listed. Its arguments are texts (2026-07-28, Prompts: Getting a Prompt).

@@ -109,6 +109,8 @@ pub enum Oracle {
     StackTrace,
     /// An error has a value of the environment of the server, or a path of its machine.
     PrivateData,
+    /// A tool that says it is idempotent has an effect with each equal call.
+    NotIdempotent,
     /// The input makes an internal error of the protocol, or of HTTP.
     InternalError,
     /// The error says that a right message is none, or that a known method is unknown.
@@ -221,6 +223,7 @@ impl Oracle {
         matches!(
             self,
             Oracle::PrivateData
+                | Oracle::NotIdempotent
                 | Oracle::InternalError
                 | Oracle::WrongError
                 | Oracle::InvalidAccepted
@@ -238,6 +241,7 @@ impl Oracle {
             Oracle::Violation => "violation",
             Oracle::StackTrace => "stack-trace",
             Oracle::PrivateData => "private-data",
+            Oracle::NotIdempotent => "not-idempotent",
             Oracle::InternalError => "internal-error",
             Oracle::WrongError => "wrong-error",
             Oracle::InvalidAccepted => "invalid-accepted",
