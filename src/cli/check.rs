@@ -37,8 +37,9 @@ use super::{
     repository::{self, NO_PLACE},
     secrets::Secrets,
     signals::Signals,
+    sinks::Sinks,
+    spans::OtlpArgs,
     style,
-    trace_file::TraceFileWriter,
 };
 use rehearse_check::{CheckEvent, CheckOptions, RecordSink, Tokens, check, target_text};
 use rehearse_client::ToolPermission;
@@ -85,6 +86,8 @@ pub(super) struct CheckArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
+    #[command(flatten)]
+    otlp: OtlpArgs,
     /// Check only this version, or `all` in full (repeatable)
     #[arg(long = "protocol-version", alias = "protocol", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
     versions: Vec<CheckedVersions>,
@@ -198,20 +201,20 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let is_sarif = report.format == Format::Sarif;
     let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
     let mut checked = report.begin();
-    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
+    let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let is_interrupted = match &args.trace {
         Some(path) => {
             checked.servers = trace::check(path, &args.options())?;
             false
         }
-        None => block_on_guarded(args.check(&servers, file.as_ref(), &profiles, &mut checked))?,
+        None => block_on_guarded(args.check(&servers, &sinks, &profiles, &mut checked))?,
     };
     report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
     if is_sarif {
         repository::keep_places_in(&directory, &mut checked);
     }
     let exit = report.write(checked, directory)?;
-    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
+    sinks.finish()?;
     Ok(exit)
 }
 
@@ -259,7 +262,7 @@ impl CheckArgs {
     async fn check(
         &self,
         servers: &[Server],
-        file: Option<&TraceFileWriter>,
+        sinks: &Sinks,
         profiles: &[SelectedProfile],
         checked: &mut CheckResult,
     ) -> Result<bool, Failure> {
@@ -277,7 +280,7 @@ impl CheckArgs {
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();
             let (sender, mut events) = unbounded_channel();
-            let record_sink = file.map(|file| recorded(file, server)).unwrap_or_default();
+            let record_sink = recorded(sinks, server);
             let options = CheckOptions { events: Some(sender), record_sink, ..self.options() };
             let begun = Instant::now();
             let checking = Box::pin(check(&params, &options));
@@ -349,13 +352,16 @@ impl ListedTools {
     }
 }
 
-/// Writes every connection with a server to a file.
-fn recorded(file: &TraceFileWriter, server: &Server) -> RecordSink {
-    let (file, secrets) = (file.clone(), server.resolved.secrets.clone());
+/// Shows every connection with a server to the sinks.
+fn recorded(sinks: &Sinks, server: &Server) -> RecordSink {
+    if sinks.is_empty() {
+        return RecordSink::default();
+    }
+    let (sinks, secrets) = (sinks.clone(), server.resolved.secrets.clone());
     let info = ConnectionInfo::new(server.name(), server.resolved.config.target.transport());
     RecordSink(Some(Arc::new(move |version, recorder| {
         let info = ConnectionInfo { protocol: Some(version), ..info.clone() };
-        file.follow(&info, recorder, Some(secrets.clone()));
+        sinks.follow(&info, recorder, secrets.clone());
     })))
 }
 

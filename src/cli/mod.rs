@@ -40,6 +40,8 @@ mod secrets;
 mod serve;
 mod shard;
 mod signals;
+mod sinks;
+mod spans;
 mod style;
 mod terminal_user;
 mod trace;

@@ -9,6 +9,8 @@ use super::{
     process_guard::block_on_guarded,
     secrets::Secrets,
     signals::Signals,
+    sinks::Sinks,
+    spans::{OtlpArgs, SpanExporter},
     style::{self, printable},
     trace_file::TraceFileWriter,
     usage_hint::quoted_command,
@@ -40,6 +42,8 @@ pub(super) struct RecordArgs {
     /// Append all traffic to this file as it happens
     #[arg(long, value_name = "FILE")]
     trace_file: PathBuf,
+    #[command(flatten)]
+    otlp: OtlpArgs,
     /// Listen on this address or port for a client over HTTP
     #[arg(long, value_name = "ADDR", value_parser = parse_address, requires = "to")]
     listen: Option<SocketAddr>,
@@ -59,13 +63,16 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(wrong));
     }
     let file = TraceFileWriter::append(&args.trace_file)?;
-    block_on_guarded(async {
+    let sinks = Sinks { file: Some(file.clone()), spans: args.otlp.exporter()? };
+    let done = block_on_guarded(async {
         let signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         match (args.listen, &args.to) {
-            (Some(address), Some(url)) => args.relay_http(address, url, &file, signals).await,
-            _ => args.relay_stdio(&file, signals).await,
+            (Some(address), Some(url)) => args.relay_http(address, url, (&file, &sinks), signals).await,
+            _ => args.relay_stdio((&file, &sinks), signals).await,
         }
-    })
+    });
+    sinks.spans.iter().for_each(SpanExporter::finish);
+    done
 }
 
 impl RecordArgs {
@@ -78,13 +85,13 @@ impl RecordArgs {
         &self,
         address: SocketAddr,
         url: &str,
-        file: &TraceFileWriter,
+        (file, sinks): (&TraceFileWriter, &Sinks),
         mut signals: Signals,
     ) -> Result<Exit, Failure> {
         let secrets = self.secrets(&Target::Http(Endpoint { url: url.to_owned(), headers: Vec::new() }));
-        let sinks = file.clone();
+        let sinks = sinks.clone();
         let sinks = Arc::new(move |info: &ConnectionInfo| -> Box<dyn EventSink> {
-            Box::new(sinks.connection(info, secrets.clone()))
+            sinks.connection(info, secrets.clone(), true)
         });
         let relay = HttpRelay::start(address, url, sinks).await.map_err(|error| match error {
             RelayError::Listen { .. } => Failure::cannot(error.to_string()),
@@ -97,16 +104,20 @@ impl RecordArgs {
     }
 
     /// Relays the lines of standard input and output until either side ends, or a signal arrives.
-    async fn relay_stdio(&self, file: &TraceFileWriter, mut signals: Signals) -> Result<Exit, Failure> {
+    async fn relay_stdio(
+        &self,
+        (file, sinks): (&TraceFileWriter, &Sinks),
+        mut signals: Signals,
+    ) -> Result<Exit, Failure> {
         let mut words = self.command.iter().cloned();
         let program = words.next().unwrap_or_default();
         let name = program::name(&program).to_owned();
         let target = Target::Stdio(CommandSpec { program, args: words.collect(), ..CommandSpec::default() });
-        let sink = file.connection(&ConnectionInfo::new(name.clone(), Transport::Stdio), self.secrets(&target));
+        let info = ConnectionInfo::new(name.clone(), Transport::Stdio);
+        let sink = sinks.connection(&info, self.secrets(&target), true);
         let stderr = |StderrLine { line, .. }: StderrLine| style::print(&format!("{}\n", printable(&line)));
         let params = ServerParams::new(name, target);
-        let relaying =
-            relay_lines(&params, Box::new(sink), Arc::new(stderr), Input::open(), Output::open(output::remember));
+        let relaying = relay_lines(&params, sink, Arc::new(stderr), Input::open(), Output::open(output::remember));
         tokio::pin!(relaying);
         let status = loop {
             tokio::select! {

@@ -36,7 +36,8 @@ use super::{
     secrets::Secrets,
     shard::ShardArgs,
     signals::Signals,
-    trace_file::TraceFileWriter,
+    sinks::Sinks,
+    spans::{OtlpArgs, random_trace},
     usage_hint::command_hint,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
@@ -119,6 +120,8 @@ pub(super) struct RunArgs {
     /// Write all traffic to this file as it happens
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     trace_file: Option<PathBuf>,
+    #[command(flatten)]
+    otlp: OtlpArgs,
     /// Report format: human, json or junit
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
@@ -192,7 +195,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
     let earlier = args.models.earlier()?;
     let secrets: BTreeMap<_, _> =
         plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
-    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
+    let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
     let options = RunOptions {
@@ -208,7 +211,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         coverage: args.coverage,
         host,
         models,
-        ..options(args, file.as_ref(), &secrets)?
+        ..options(args, &sinks, &secrets)?
     };
     let done = block_on(execute(plan, options))?;
     let Some((mut result, interrupted)) = done? else {
@@ -224,7 +227,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
     };
     let failed = result.scenarios.iter().filter(has_failed).map(|scenario| scenario.path.clone()).collect();
     let verdict = report(args, result, &secrets)?;
-    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
+    sinks.finish()?;
     let exit = if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() };
     Ok(Outcome { exit, failed, is_interrupted: interrupted })
 }
@@ -235,9 +238,9 @@ fn run_replay(args: &RunArgs, mut replay: PreparedReplay) -> Result<Exit, Failur
         replay.server.resolved.config.timeouts.connect = limit;
     }
     let secrets = replay.paths().map(|path| (path, replay.server.resolved.secrets.clone())).collect();
-    let file = args.trace_file.as_deref().map(TraceFileWriter::create).transpose()?;
+    let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let options = options(args, file.as_ref(), &secrets)?;
+    let options = options(args, &sinks, &secrets)?;
     let cancel = CancellationToken::new();
     let done = block_on(async {
         let mut signals =
@@ -249,7 +252,7 @@ fn run_replay(args: &RunArgs, mut replay: PreparedReplay) -> Result<Exit, Failur
     let Some(mut result) = done else { return Ok(Exit::CannotRun) };
     (result.started_at, result.interrupted) = (started_at, cancel.is_cancelled());
     let verdict = report(args, result, &secrets)?;
-    file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
+    sinks.finish()?;
     Ok(verdict.into())
 }
 
@@ -264,16 +267,12 @@ fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
 }
 
 /// The options that every kind of run has.
-fn options(
-    args: &RunArgs,
-    file: Option<&TraceFileWriter>,
-    secrets: &BTreeMap<PathBuf, Secrets>,
-) -> Result<RunOptions, Failure> {
+fn options(args: &RunArgs, sinks: &Sinks, secrets: &BTreeMap<PathBuf, Secrets>) -> Result<RunOptions, Failure> {
     Ok(RunOptions {
         builtin_scripts: BUILTIN_SCRIPTS,
         seed: args.seed,
         rehearse: install_guard()?,
-        hooks: hooks(args, file, secrets),
+        hooks: hooks(args, sinks, secrets),
         ..RunOptions::default()
     })
 }
@@ -303,22 +302,23 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 /// What becomes of the traffic.
-fn hooks(args: &RunArgs, file: Option<&TraceFileWriter>, secrets: &BTreeMap<PathBuf, Secrets>) -> TrafficHooks {
-    let record_sink = file.cloned().map(|file| -> RecordSink {
-        let secrets = secrets.clone();
+fn hooks(args: &RunArgs, sinks: &Sinks, secrets: &BTreeMap<PathBuf, Secrets>) -> TrafficHooks {
+    let new_trace = sinks.spans.as_ref().map(|_| random_trace as fn() -> u128);
+    let record_sink = (!sinks.is_empty()).then(|| -> RecordSink {
+        let (sinks, secrets) = (sinks.clone(), secrets.clone());
         Arc::new(move |at, recorder| {
             let info = ConnectionInfo {
                 protocol: at.asked(),
                 scenario: Some((at.scenario.to_owned(), at.cell.to_string())),
                 ..ConnectionInfo::new(at.server, at.cell.transport)
             };
-            file.follow(&info, recorder, Some(secrets.get(at.path).cloned().unwrap_or_default()));
+            sinks.follow(&info, recorder, secrets.get(at.path).cloned().unwrap_or_default());
         })
     });
     let judge = args.check.then(|| -> TrafficJudge {
         Arc::new(|at, traces| judge_traffic(traces, at.asked(), at.cell.transport).violations)
     });
-    TrafficHooks { record_sink, judge }
+    TrafficHooks { record_sink, judge, new_trace }
 }
 
 /// The files below the paths, each once.

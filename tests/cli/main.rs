@@ -40,6 +40,7 @@ mod mock_scripts;
 mod model;
 mod oauth_transports;
 mod orphans;
+mod otlp;
 mod pages;
 mod parity;
 mod profile;

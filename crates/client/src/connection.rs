@@ -73,7 +73,8 @@ impl Connection {
         if !params.extensions.is_empty() {
             capabilities.insert("extensions".to_owned(), params.extensions.clone().into());
         }
-        let exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
+        let mut exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
+        exchange.set_trace(params.trace);
         let exchange = Arc::new(Mutex::new(exchange));
         let responder = Arc::new(Responder::new(params.answers.clone(), recorder.connection()));
         let mut wire = Wire::connect(params, stderr, LineSplitter::default(), true, recorder.clone()).await?;

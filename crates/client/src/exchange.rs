@@ -19,6 +19,7 @@ use rehearse_protocol::{
     http::{mirrored_headers, request_headers},
     message, meta,
     names::{SESSION_HEADER, VERSION_HEADER},
+    span::{TRACEPARENT, TraceContext},
 };
 
 /// The state of one session as its messages need it. A caller may change a message before it sends it.
@@ -41,6 +42,8 @@ pub struct Exchange {
     version: PeerVersion,
     session: Option<HeaderValue>,
     next_id: i64,
+    /// The trace of the requests.
+    trace: Option<u128>,
     /// The parameters that calls mirror in headers, by tool.
     mirrored: HashMap<String, MirroredParameters>,
 }
@@ -73,12 +76,17 @@ impl Exchange {
     /// A session that has not begun, of a client with this name and these capabilities.
     pub fn new(client: ClientInfo, capabilities: Map<String, Value>, version: Version) -> Exchange {
         let (version, mirrored) = (PeerVersion::Known(version), HashMap::new());
-        Exchange { client, capabilities, version, session: None, next_id: 0, mirrored }
+        Exchange { client, capabilities, version, session: None, next_id: 0, trace: None, mirrored }
     }
 
     /// From now on a client of these capabilities; a server with a handshake reads them only there.
     pub fn set_capabilities(&mut self, capabilities: Map<String, Value>) {
         self.capabilities = capabilities;
+    }
+
+    /// From now on each request is a span of this trace, and names it to the server (W3C Trace Context).
+    pub fn set_trace(&mut self, trace: Option<u128>) {
+        self.trace = trace;
     }
 
     /// The version that the messages have.
@@ -127,6 +135,7 @@ impl Exchange {
             all.extend(std::mem::take(own));
             params.as_mut().and_then(|params| params.shift_remove("_meta"));
         }
+        self.add_trace(&mut all);
         let mut whole = Map::new();
         if !all.is_empty() {
             whole.insert("_meta".to_owned(), all.into());
@@ -149,8 +158,21 @@ impl Exchange {
     /// `initialize` (2025-11-25, Lifecycle: Initialization). It begins an HTTP session of its own.
     pub fn initialize(&mut self) -> OutgoingRequest {
         self.session = None;
-        let (id, params) = (self.next_id(), Value::Object(self.initialize_params()).to_string());
+        let (mut params, mut meta) = (self.initialize_params(), Map::new());
+        self.add_trace(&mut meta);
+        if !meta.is_empty() {
+            params.insert("_meta".to_owned(), meta.into());
+        }
+        let (id, params) = (self.next_id(), Value::Object(params).to_string());
         OutgoingRequest { bytes: message::request(&id, "initialize", Some(&params)), id }
+    }
+
+    /// The context of a new span, unless the caller has chosen one.
+    fn add_trace(&self, meta: &mut Map<String, Value>) {
+        if let Some(trace) = self.trace.filter(|_| !meta.contains_key(TRACEPARENT)) {
+            let span = rand::random_range(1..=u64::MAX);
+            meta.insert(TRACEPARENT.to_owned(), TraceContext { trace, span }.to_string().into());
+        }
     }
 
     /// The params of `initialize`.
@@ -272,6 +294,25 @@ mod tests {
         let request = exchange.request("ping", own, None);
         assert_eq!(request.id, Id::from(1));
         assert!(request.bytes.ends_with(br#""x":2},"a":1}}"#), "{:?}", request.bytes);
+    }
+
+    #[test]
+    fn each_request_names_a_new_span_of_the_trace_unless_the_caller_names_one() {
+        let mut exchange = exchange(Version::V2025_11_25);
+        exchange.set_trace(Some(0xaa));
+        let context = |request: OutgoingRequest| {
+            let request: Value = serde_json::from_slice(&request.bytes).expect("JSON");
+            TraceContext::parse(request["params"]["_meta"]["traceparent"].as_str()?)
+        };
+        let (one, other) = (context(exchange.initialize()), context(exchange.request("ping", None, None)));
+        assert!(
+            one != other && [one, other].iter().all(|it| it.is_some_and(|it| it.trace == 0xaa)),
+            "{one:?} {other:?}"
+        );
+        let own = object(json!({ "traceparent": TraceContext { trace: 1, span: 2 }.to_string() }));
+        assert_eq!(context(exchange.request("ping", None, own)), Some(TraceContext { trace: 1, span: 2 }));
+        exchange.set_trace(None);
+        assert_eq!(context(exchange.request("ping", None, None)), None);
     }
 
     #[test]

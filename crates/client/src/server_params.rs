@@ -43,6 +43,8 @@ pub struct ServerParams {
     pub extensions: Map<String, Value>,
     /// The answers to the server's requests. They are used up, so each session needs its own.
     pub answers: Answers,
+    /// The trace of the requests; each names its span in it to the server, if there is one (W3C Trace Context).
+    pub trace: Option<u128>,
     /// Cancelled when this program has to exit. From then on a process gets no time to exit by itself before SIGTERM, and
     /// closing a session over the network is cut short.
     pub shutdown: CancellationToken,
@@ -154,6 +156,7 @@ impl ServerParams {
             capabilities: None,
             extensions: Map::new(),
             answers,
+            trace: None,
             shutdown: CancellationToken::new(),
         }
     }

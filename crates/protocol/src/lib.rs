@@ -12,6 +12,7 @@ pub mod message;
 pub mod meta;
 pub mod names;
 mod protocol;
+pub mod span;
 pub mod sse;
 mod trace;
 pub mod trace_file;

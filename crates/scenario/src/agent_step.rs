@@ -303,7 +303,7 @@ steps: [{ agent: { model: model.yaml, prompt: Hi }, expect: { text: It says Hi. 
             mode: SnapshotMode::Update,
             repeat: 2,
             builtin_scripts: BUILTINS,
-            hooks: TrafficHooks { record_sink: Some(record_sink), judge: None },
+            hooks: TrafficHooks { record_sink: Some(record_sink), ..TrafficHooks::default() },
             ..RunOptions::default()
         };
         let scenario = Scenario::load(&path, BUILTINS).expect("valid");

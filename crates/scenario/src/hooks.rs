@@ -32,6 +32,8 @@ pub struct TrafficHooks {
     pub record_sink: Option<RecordSink>,
     /// Judges the traffic of each cell; a failed check fails the cell.
     pub judge: Option<TrafficJudge>,
+    /// Gives each server of a cell its trace, which requests name.
+    pub new_trace: Option<fn() -> u128>,
 }
 
 impl CellServer<'_> {

@@ -94,7 +94,8 @@ impl RunningServer {
         };
         let timeouts = spec.timeouts;
         let with_answers = |params| {
-            let params = ServerParams { answers: answers.clone(), shutdown: shutdown.clone(), ..params };
+            let trace = options.hooks.new_trace.map(|new_trace| new_trace());
+            let params = ServerParams { answers: answers.clone(), shutdown: shutdown.clone(), trace, ..params };
             options.host.iter().fold(params, |params, host| host.apply(params))
         };
         let config =
