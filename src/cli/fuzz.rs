@@ -51,7 +51,7 @@ Exit codes:
 /// How many inputs of a target `--dry-run` prints, without `--cases`.
 const SHOWN: usize = 20;
 
-/// Find inputs that break a server: its tools, prompts, resources, completions and lists
+/// Find inputs that break a server: its tools, prompts, resources and lists
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct FuzzArgs {

@@ -137,8 +137,8 @@ impl SpanExporter {
         match answer.recv_timeout(2 * PATIENCE) {
             Ok(None) if dropped > 0 => style::warn(&format!("{dropped} messages have no spans: they came too fast")),
             Ok(None) => {}
-            Ok(Some(error)) => style::warn(&format!("spans were not sent: {error}")),
-            Err(_) => style::warn("spans were not sent: it takes too long"),
+            Ok(Some(error)) => style::warn(&format!("not all spans were sent: {error}")),
+            Err(_) => style::warn("not all spans were sent: the collector is too slow"),
         }
     }
 }

@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::Value as Json;
 
-use crate::rehearse::Rehearse;
+use crate::{
+    rehearse::Rehearse,
+    serve::{assert_clean, call, config, greet, result, story},
+};
 
 /// A collector; what it gets is a head and the JSON of each request.
 fn collector() -> (String, Receiver<(String, Json)>) {
@@ -92,7 +95,7 @@ fn a_check_sends_spans_and_is_not_changed_by_a_collector_that_is_not_there() {
     let reached = check(&url);
     assert!(spans(&requests).iter().any(|span| span["name"] == "tools/list"));
     let missed = check("http://127.0.0.1:9");
-    assert_eq!(missed.stderr().matches("warning: spans were not sent: ").count(), 1, "{}", missed.stderr());
+    assert_eq!(missed.stderr().matches("warning: not all spans were sent: ").count(), 1, "{}", missed.stderr());
     assert!(!reached.stderr().contains("spans"), "{}", reached.stderr());
 }
 
@@ -123,4 +126,29 @@ fn a_recorder_passes_the_context_of_the_client_on_and_adds_a_span_to_its_trace()
         (&span["traceId"], &span["parentSpanId"]),
         (&"4bf92f3577b34da6a3ce929d0e0e4736".into(), &"00f067aa0ba902b7".into())
     );
+}
+
+#[test]
+fn each_call_of_a_benchmark_is_a_span() {
+    let (url, requests) = collector();
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let bench =
+        files().args(["bench", "call", "--stdio", &server, "--requests", "50", "--warmup", "0s", "--otlp", &url]);
+    bench.run().code(0);
+    let all = spans(&requests);
+    let calls: Vec<_> = all.iter().filter(|span| span["name"] == "tools/call price").collect();
+    let root = all.iter().find(|span| span["kind"] == 1).expect("the load");
+    assert!(calls.len() == 50 && calls.iter().all(|call| call["parentSpanId"] == root["spanId"]), "{all:#?}");
+}
+
+#[test]
+fn the_calls_of_a_subagent_are_spans() {
+    let (url, requests) = collector();
+    let mut running = story(&config()).args(["serve", "--config", "coder.cpe.json", "--otlp", &url]).start();
+    greet(&mut running);
+    call(&mut running, 2, &serde_json::json!({ "prompt": "look" }));
+    assert_ne!(result(&mut running, 2)["isError"], true);
+    running.close_stdin();
+    assert_clean(running);
+    assert!(spans(&requests).iter().any(|span| span["name"] == "tools/call look"));
 }

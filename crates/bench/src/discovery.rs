@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{error::Elapsed, timeout};
 
 use crate::{
+    BenchSink,
     connection::{Connection, NoAnswer, OpenError, Requester, result},
     options::{BenchOptions, BenchTarget, Extent},
     request::RequestTemplate,
@@ -134,12 +135,12 @@ impl Server<'_> {
         let params: &ServerParams = &self.target.params;
         let begun = Instant::now();
         let connection = Connection::open(params, self.version).await?;
-        let mut requester = connection.requester();
-        let listed = list(&mut requester, self.version, options.timeout).await;
+        let (mut requester, sink) = (connection.requester(), self.target.sink.as_ref());
+        let listed = list(&mut requester, self.version, options.timeout, sink).await;
         let cold = begun.elapsed();
         let listed_at = Instant::now();
         let counts = match listed {
-            Ok(first) => list(&mut requester, self.version, options.timeout).await.map(|second| (first, second)),
+            Ok(first) => list(&mut requester, self.version, options.timeout, sink).await.map(|second| (first, second)),
             Err(error) => Err(error),
         };
         let warm = listed_at.elapsed();
@@ -199,14 +200,19 @@ impl Samples {
 }
 
 /// Lists all pages of the tools. Returns how many tools there are.
-async fn list(requester: &mut Requester, version: Version, limit: Duration) -> Result<usize, DiscoveryError> {
+async fn list(
+    requester: &mut Requester,
+    version: Version,
+    limit: Duration,
+    sink: Option<&BenchSink>,
+) -> Result<usize, DiscoveryError> {
     let mut count = 0;
     let mut cursor = Value::Null;
     for page in 0.. {
         let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
         let template = RequestTemplate::new("tools/list", params, version);
         let request = template.request(1_000 + page);
-        let exchange = timeout(limit, requester.exchange(&request)).await??;
+        let exchange = timeout(limit, requester.exchange(&request, sink)).await??;
         let listed = result(&exchange.reply)?;
         count += listed["tools"].as_array().ok_or(DiscoveryError::NoTools)?.len();
         match &listed["nextCursor"] {

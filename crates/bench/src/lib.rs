@@ -25,6 +25,7 @@ mod options;
 mod pacer;
 mod request;
 mod run;
+mod sink;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -35,5 +36,6 @@ pub use comparison::compare;
 pub use discovery::bench_discovery;
 pub use options::{BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchTarget, Extent, ShareError};
 pub use run::{BenchRun, bench_calls, find_max_rate};
+pub use sink::BenchSink;
 pub use threshold::{Threshold, ThresholdError, judge};
 pub use usage::machine;

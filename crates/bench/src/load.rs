@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use crate::{
+    BenchSink,
     connection::{Connection, NoAnswer, Requester},
     operation::Mix,
     options::{BenchOptions, Extent},
@@ -40,6 +41,7 @@ struct Shared {
     next_id: AtomicU64,
     /// How many requests have been sent, with those of the warm-up.
     sent: AtomicU64,
+    sink: Option<BenchSink>,
 }
 
 /// The part of a load of one slice.
@@ -65,10 +67,15 @@ pub(crate) struct Measured {
 }
 
 impl Loader {
-    pub(crate) fn new(connections: &[Connection], mix: Arc<Mix>, options: &BenchOptions) -> Loader {
+    pub(crate) fn new(
+        connections: &[Connection],
+        mix: Arc<Mix>,
+        sink: Option<BenchSink>,
+        options: &BenchOptions,
+    ) -> Loader {
         let requesters = connections.iter().flat_map(|it| (0..options.in_flight).map(|_| it.requester())).collect();
         let (next_id, sent) = (AtomicU64::new(1), AtomicU64::new(0));
-        let shared = Arc::new(Shared { next_id, sent });
+        let shared = Arc::new(Shared { next_id, sent, sink });
         Loader { mix, requesters, shared, options: options.clone() }
     }
 
@@ -163,7 +170,8 @@ impl Round {
             let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
             let request = operation.template.request(id);
             let is_late = self.pacer.is_some() && due.elapsed() > LATE;
-            let exchanged = timeout(self.options.timeout, requester.exchange(&request)).await;
+            let exchanged =
+                timeout(self.options.timeout, requester.exchange(&request, self.shared.sink.as_ref())).await;
             let exchanged = exchanged.unwrap_or_else(|_| Err(NoAnswer::Failed("no answer in time".to_owned())));
             let checked = exchanged.and_then(|exchange| {
                 let valid = operation.check(&exchange.reply, id);

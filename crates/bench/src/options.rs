@@ -15,6 +15,8 @@ use rehearse_report::Shard;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::BenchSink;
+
 /// A server to measure.
 #[derive(Clone, Debug)]
 pub struct BenchTarget {
@@ -24,6 +26,8 @@ pub struct BenchTarget {
     pub described: String,
     /// How to reach it.
     pub params: ServerParams,
+    /// Sees the requests and their answers.
+    pub sink: Option<BenchSink>,
 }
 
 /// How a benchmark runs.

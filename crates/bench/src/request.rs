@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 pub(crate) struct RequestTemplate {
     before: String,
     after: String,
+    /// What is after the span of a context, which is another one in each request.
+    rest: Option<String>,
     /// The headers of the protocol, without those of a session.
     headers: HeaderMap,
     method: &'static str,
@@ -24,6 +26,13 @@ pub(crate) struct PreparedRequest<'t> {
     /// The headers of the protocol, without those of a session.
     pub(crate) headers: &'t HeaderMap,
     pub(crate) method: &'static str,
+}
+
+/// The span of a context that a template does not know yet.
+pub(crate) const OPEN_SPAN: u64 = u64::MAX;
+
+fn hexadecimal(span: u64) -> String {
+    format!("{span:016x}")
 }
 
 /// A session as a benchmark opens it: with a client that has no capabilities.
@@ -49,11 +58,20 @@ impl RequestTemplate {
         // The id comes before anything that a caller chooses.
         let (before, after) = text.split_once(&marked).unwrap_or((&text, ""));
         let (before, after) = (format!(r#"{before}"id":"#), format!(",{after}"));
-        RequestTemplate { before, after, headers: exchange.headers(Some(method), &request.bytes), method }
+        let (after, rest) = match after.split_once(&hexadecimal(OPEN_SPAN)) {
+            Some((after, rest)) => (after.to_owned(), Some(rest.to_owned())),
+            None => (after, None),
+        };
+        RequestTemplate { before, after, rest, headers: exchange.headers(Some(method), &request.bytes), method }
     }
 
     pub(crate) fn request(&self, id: u64) -> PreparedRequest<'_> {
-        let body = [&*self.before, &id.to_string(), &self.after].concat().into();
+        let mut body = [&*self.before, &id.to_string(), &self.after].concat();
+        if let Some(rest) = &self.rest {
+            body += &hexadecimal(rand::random_range(1..OPEN_SPAN));
+            body += rest;
+        }
+        let body = body.into();
         PreparedRequest { id, body, headers: &self.headers, method: self.method }
     }
 }
@@ -63,6 +81,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use rehearse_protocol::span::{TRACEPARENT, TraceContext};
 
     #[test]
     fn only_the_id_changes() {
@@ -74,6 +93,13 @@ mod tests {
         second["id"] = json!(1);
         assert_eq!(first, second);
         assert_eq!(template.request(1).headers["mcp-name"], "echo");
+        let context = TraceContext { trace: 1, span: OPEN_SPAN }.to_string();
+        let traced = RequestTemplate::new("ping", json!({ "_meta": { TRACEPARENT: context } }), Version::LATEST_LEGACY);
+        let span = || -> Option<TraceContext> {
+            let body: Value = serde_json::from_slice(&traced.request(1).body).ok()?;
+            TraceContext::parse(body["params"]["_meta"][TRACEPARENT].as_str()?)
+        };
+        assert!(span().is_some_and(|it| it.trace == 1 && it.span != OPEN_SPAN) && span() != span());
         let legacy = RequestTemplate::new("ping", json!({}), Version::LATEST_LEGACY);
         assert_eq!(&legacy.request(7).body[..], br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
         assert_eq!(legacy.request(7).headers["mcp-protocol-version"], Version::LATEST_LEGACY.as_str());

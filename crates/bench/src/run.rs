@@ -170,7 +170,7 @@ async fn prepare(
     };
     let mix = Arc::new(Mix::new(operations));
     let measures = mix.operations.iter().map(|it| Measure::named(&it.title)).collect();
-    let mut loader = Loader::new(&connections, mix, options);
+    let mut loader = Loader::new(&connections, mix, target.sink.clone(), options);
     if let Some(warmup) = options.start_at.and_then(|start| start.checked_sub(options.warmup)) {
         options.progress.begin(format!("{}: waiting", target.name));
         wait_until(warmup, &options.stop).await;

@@ -3,13 +3,17 @@
 use rehearse_client::{
     CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, PeerVersion, ServerParams, Session, example,
 };
-use rehearse_protocol::{Era, Protocol, Version};
+use rehearse_protocol::{
+    Era, Protocol, Version,
+    span::{TRACEPARENT, TraceContext},
+};
 use serde_json::{Value, json};
 
 use crate::{
     connection::OpenError,
     operation::Operation,
     options::{BenchCall, BenchOptions, BenchRequest},
+    request::OPEN_SPAN,
 };
 
 /// How many events of the session are kept: a server may send without end before it answers.
@@ -42,6 +46,7 @@ pub(crate) enum SurveyError {
 pub(crate) struct Survey {
     pub(crate) version: Version,
     tools: Vec<Value>,
+    trace: Option<u128>,
 }
 
 /// Opens a session and lists the tools.
@@ -62,7 +67,7 @@ pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<
     session.close().await;
     listed?;
     let version = version.known().ok_or(SurveyError::Version(version))?;
-    Ok(Survey { version, tools })
+    Ok(Survey { version, tools, trace: params.trace })
 }
 
 impl Survey {
@@ -93,7 +98,7 @@ impl Survey {
     }
 
     fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, SurveyError> {
-        let (method, params) = match &call.request {
+        let (method, mut params) = match &call.request {
             BenchRequest::Tool { name, arguments } => {
                 let Some(tool) = self.tools.iter().find(|tool| tool["name"] == **name) else {
                     let names = self.tools.iter().filter_map(|tool| tool["name"].as_str());
@@ -118,6 +123,10 @@ impl Survey {
             }
             BenchRequest::Ping => ("ping", json!({})),
         };
+        if let Some(trace) = self.trace {
+            let context = TraceContext { trace, span: OPEN_SPAN };
+            params["_meta"] = json!({ TRACEPARENT: context.to_string() });
+        }
         Ok(Operation::new(call.request.title(), method, params, call.weight, self.version))
     }
 }

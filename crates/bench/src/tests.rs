@@ -36,7 +36,12 @@ fn target(server: &MockServer, transport: Transport) -> BenchTarget {
         Transport::Ws => Target::Ws(at),
         _ => Target::Http(at),
     };
-    BenchTarget { name: "mock".to_owned(), described: "mock".to_owned(), params: ServerParams::new("mock", target) }
+    BenchTarget {
+        name: "mock".to_owned(),
+        described: "mock".to_owned(),
+        params: ServerParams::new("mock", target),
+        sink: None,
+    }
 }
 
 /// Without a warm-up, with all tools.
@@ -255,7 +260,7 @@ async fn a_discovery_has_all_pages_and_several_servers_are_discovered_at_once() 
 async fn a_server_that_cannot_be_reached_is_an_error_of_its_result() {
     let unreachable = Target::http("http://127.0.0.1:9/mcp");
     let params = ServerParams::new("gone", unreachable);
-    let gone = BenchTarget { name: "gone".to_owned(), described: "gone".to_owned(), params };
+    let gone = BenchTarget { name: "gone".to_owned(), described: "gone".to_owned(), params, sink: None };
     let server = start(ECHO).await;
     let run = bench_calls(&[gone, target(&server, Transport::Http)], &[], &options(20)).await;
     assert!(run.targets[0].error.is_some() && run.targets[0].measures.is_empty());

@@ -22,16 +22,17 @@ use super::{
     secrets::Secrets,
     shard,
     signals::Signals,
+    spans::{OtlpArgs, SpanExporter, random_trace},
     style,
 };
 use rehearse_bench::{
-    BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchRun, BenchTarget, Extent, Threshold, bench_calls,
-    bench_discovery, compare, find_max_rate, judge, machine,
+    BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchRun, BenchSink, BenchTarget, Extent, Threshold,
+    bench_calls, bench_discovery, compare, find_max_rate, judge, machine,
 };
 use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_document::text::utf8;
-use rehearse_protocol::{Protocol, Transport};
+use rehearse_protocol::{Protocol, Transport, trace_file::ConnectionInfo};
 use rehearse_report::{
     Format, Layout, Shard, Verdict,
     bench::{BenchResult, BenchShard, FORMAT, Load, Measure, TargetResult, readable},
@@ -200,6 +201,8 @@ struct CommonArgs {
     #[command(flatten)]
     reports: MoreReports,
     #[command(flatten)]
+    otlp: OtlpArgs,
+    #[command(flatten)]
     target: TargetsArgs,
 }
 
@@ -331,15 +334,23 @@ impl CommonArgs {
             self.check_shared(&targets)?;
         }
         name_apart(&mut targets);
+        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
+        let spans = self.otlp.exporter()?;
+        for (target, spans) in targets.iter_mut().zip(spans.iter().cycle()) {
+            let info = ConnectionInfo::new(&*target.name, target.params.target.transport());
+            target.params.trace = Some(random_trace());
+            target.sink = Some(BenchSink::new(spans.connection(&info, secrets.clone(), false)));
+        }
         let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let machine = machine();
         let (run, is_interrupted) = block_on_guarded(watched(options, bench(&targets)))?;
+        drop(targets);
+        spans.iter().for_each(SpanExporter::finish);
         let BenchRun { mut targets, began_at, mut warnings } = run;
         let shard = options.shard.map(|shard| bench_shard(shard, began_at, &targets));
         if let Some(BenchShard { shard, .. }) = shard {
             warnings.iter_mut().for_each(|warning| *warning = format!("{shard}: {warning}"));
         }
-        let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         targets.iter_mut().for_each(|target| hide(target, &secrets));
         let mut result = BenchResult {
             format: FORMAT,
@@ -387,7 +398,7 @@ impl CommonArgs {
             };
             let mut params = ServerParams::new(script, Target::Stdio(command));
             params.shutdown = stop.clone();
-            BenchTarget { name: script.clone(), described: format!("rehearse mock {script}"), params }
+            BenchTarget { name: script.clone(), described: format!("rehearse mock {script}"), params, sink: None }
         };
         Ok(self.scripts.iter().map(mock).collect())
     }
@@ -456,7 +467,7 @@ fn bench_target(server: &Server, stop: &CancellationToken) -> BenchTarget {
     let mut params = server.resolved.config.clone();
     params.shutdown = stop.clone();
     let described = server.resolved.secrets.hidden(&target_text(&server.resolved.config.target));
-    BenchTarget { name: server.name().to_owned(), described, params }
+    BenchTarget { name: server.name().to_owned(), described, params, sink: None }
 }
 
 /// The part that this machine was, and when it measured.

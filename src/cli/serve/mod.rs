@@ -27,6 +27,7 @@ use super::{
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
+    spans::{OtlpArgs, SpanExporter},
     style::printable,
 };
 use rehearse_agent::{
@@ -90,6 +91,8 @@ pub(super) struct ServeArgs {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    otlp: OtlpArgs,
+    #[command(flatten)]
     routing: RoutingArgs,
 }
 
@@ -106,12 +109,16 @@ pub(super) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         if let Some(limit) = args.start_timeout {
             file.set_start_timeout(limit);
         }
-        block_on_guarded(async {
+        let spans = args.otlp.exporter()?;
+        spans.iter().for_each(|spans| file.set_spans(spans.clone()));
+        let exit = block_on_guarded(async {
             let code_mode = file.code_mode(args.model.as_deref()).await?;
             let callers = args.callers()?;
             let subagent = file.subagent(of_runs, saved, code_mode, args.routing.routing(), callers, &shutdown)?;
             serve(args, subagent, console, &shutdown).await
-        })
+        });
+        spans.iter().for_each(SpanExporter::finish);
+        exit
     }))
 }
 

@@ -14,6 +14,7 @@ use crate::cli::{
     },
     mock::console::Console,
     secrets::Secrets,
+    spans::{SpanExporter, random_trace},
     style::printable,
 };
 use rehearse_agent::{
@@ -25,8 +26,9 @@ use rehearse_agent::{
 use rehearse_client::{AnswerScript, StderrLine};
 use rehearse_client_configs::{Machine, agent::AgentConfig, dialect};
 use rehearse_document::{Problem, Problems, Span};
-use rehearse_hub::{HubOptions, Routing};
+use rehearse_hub::{HubOptions, RecordSink, Routing};
 use rehearse_llm::final_answer::AnswerSchema;
+use rehearse_protocol::{Transport, trace_file::ConnectionInfo};
 
 /// A config that defines a subagent, with everything that its runs need.
 pub(super) struct SubagentFile {
@@ -34,6 +36,7 @@ pub(super) struct SubagentFile {
     answer: Option<Arc<AnswerSchema>>,
     setup: MakeSetup,
     servers: Vec<Server>,
+    spans: Option<SpanExporter>,
 }
 
 /// What the callers of a subagent may do.
@@ -80,12 +83,18 @@ impl SubagentFile {
                 (answer, Arc::new(make))
             }
         };
-        Ok(SubagentFile { config, answer, setup, servers })
+        Ok(SubagentFile { config, answer, setup, servers, spans: None })
     }
 
     /// Sets the time from the start of a server to the end of its handshake.
     pub(super) fn set_start_timeout(&mut self, limit: Duration) {
         self.servers.iter_mut().for_each(|server| server.resolved.config.timeouts.connect = limit);
+    }
+
+    /// Sends a span of each request to a server, which gets its context.
+    pub(super) fn set_spans(&mut self, spans: SpanExporter) {
+        self.servers.iter_mut().for_each(|server| server.resolved.config.trace = Some(random_trace()));
+        self.spans = Some(spans);
     }
 
     /// # Errors
@@ -107,13 +116,21 @@ impl SubagentFile {
         callers: Callers,
         shutdown: &CancellationToken,
     ) -> Result<Arc<Subagent>, Failure> {
-        let SubagentFile { config, answer, setup, servers } = self;
+        let SubagentFile { config, answer, setup, servers, spans } = self;
         let Some(subagent) = config.subagent else { return Err(Failure::Usage("there is no subagent".to_owned())) };
         let members = ConnectionArgs::default().members(&servers, &AnswerScript::default(), None, shutdown)?;
         let secrets = servers.iter().fold(Secrets::default(), |all, server| all.merge(&server.resolved.secrets));
         let policy = dialect::by_name("cpe").map(|cpe| &cpe.policy);
         let mut hub = policy.map_or_else(HubOptions::default, HubOptions::from_policy);
         hub.routing = routing;
+        hub.record_sink = spans.map(|spans| -> RecordSink {
+            let secrets = secrets.clone();
+            Arc::new(move |name, recorder| {
+                let server = servers.iter().find(|server| server.name() == &**name);
+                let transport = server.map_or(Transport::Stdio, |it| it.resolved.config.target.transport());
+                recorder.set_sink(spans.connection(&ConnectionInfo::new(&**name, transport), secrets.clone(), false));
+            })
+        });
         let mut sinks: Vec<_> = saved.into_iter().collect();
         // The parent prints the events; its address reaches the subagents of this one with the environment.
         let address = std::env::var(ADDRESS_VARIABLE).ok().filter(|address| !address.is_empty());

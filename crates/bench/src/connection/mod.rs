@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use ::http::HeaderMap;
 use bytes::Bytes;
 use rehearse_client::{ConnectError, Handshake, HandshakeError, HandshakeStep, ServerParams, Target};
-use rehearse_protocol::{Era, Message, Protocol, Version, message};
+use rehearse_protocol::{Direction, Era, Message, Protocol, Version, message};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
@@ -18,6 +18,7 @@ use self::{
     http::{HttpConnection, HttpRequester},
 };
 use crate::{
+    BenchSink,
     operation::InvalidAnswer,
     request::{self, PreparedRequest, RequestTemplate},
 };
@@ -135,7 +136,7 @@ impl Connection {
         let (mut handshake, mut next) = Handshake::begin(Protocol::Exact(version), false, &mut exchange);
         let info = loop {
             let template = RequestTemplate::of(handshake.method(), &next, &exchange);
-            let reply = requester.exchange(&template.request(0)).await?.reply;
+            let reply = requester.exchange(&template.request(0), None).await?.reply;
             let answer = match Message::parse(&reply) {
                 Ok(Message::Response(response)) => response.outcome.map_err(HandshakeError::Refused),
                 Ok(_) => return Err(NoAnswer::Failed("an answer that is not a response".to_owned())),
@@ -161,12 +162,19 @@ impl Connection {
 }
 
 impl Requester {
-    /// Sends a request and waits for its answer.
-    pub(crate) async fn exchange(&mut self, request: &PreparedRequest<'_>) -> Result<Exchange, NoAnswer> {
-        match self {
+    /// Sends a request and waits for its answer; the sink sees both.
+    pub(crate) async fn exchange(
+        &mut self,
+        request: &PreparedRequest<'_>,
+        sink: Option<&BenchSink>,
+    ) -> Result<Exchange, NoAnswer> {
+        sink.into_iter().for_each(|sink| sink.note(Direction::ClientToServer, &request.body));
+        let exchanged = match self {
             Requester::Http(requester) => requester.exchange(request).await,
             Requester::Duplex(requester) => requester.exchange(request).await,
-        }
+        }?;
+        sink.into_iter().for_each(|sink| sink.note(Direction::ServerToClient, &exchanged.reply));
+        Ok(exchanged)
     }
 
     async fn notify(&mut self, bytes: Bytes, headers: &HeaderMap) -> Result<(), NoAnswer> {
