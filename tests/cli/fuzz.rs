@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::rehearse::Rehearse;
+use crate::rehearse::{Rehearse, Run};
 
 /// A tool for each kind of bug, and one without.
 const PLANTED: &str = r#"
@@ -181,6 +181,40 @@ fn a_tool_that_says_it_is_idempotent_and_is_not_is_a_warning() {
     let bugs = result["bugs"].as_array().expect("bugs");
     assert!(bugs.len() == 1 && bugs[0]["oracle"] == "not-idempotent" && bugs[0]["name"] == "grows", "{result}");
     assert!(bugs[0]["message"].as_str().is_some_and(|it| it.ends_with("the resource a://count.")), "{result}");
+}
+
+/// A tool that breaks with a value of another, and only after a call of that.
+const SEQUENCE: &str = r#"
+state: { open: false }
+tools:
+  - name: close
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { handle: { type: string } }, required: [handle] }
+    rules:
+      - { when: { args: { handle: h-77 }, state: { open: true } }, steps: [{ exit: 3 }] }
+      - { reply: fine }
+  - name: open
+    annotations: { readOnlyHint: true }
+    inputSchema: { type: object, properties: { handle: { type: integer } } }
+    steps: [{ set: { open: true } }, { reply: { structured: { files: [{ handle: h-77, size: 3 }] } } }]
+"#;
+
+pub(crate) fn sequence() -> Run {
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let args = ["fuzz", "--cases", "60", "--format", "json", "--write", "scenarios", "--stdio", &server];
+    Rehearse::new().file("mock.yaml", SEQUENCE).args(args).run().code(1)
+}
+
+#[test]
+fn a_value_of_one_tool_breaks_the_next() {
+    let run = sequence();
+    let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    let bugs = result["bugs"].as_array().expect("bugs");
+    assert!(bugs.len() == 1 && bugs[0]["inputKind"] == "sequence", "{result}");
+    assert_eq!(bugs[0]["arguments"], serde_json::json!({ "handle": "h-77" }));
+    assert_eq!(bugs[0]["before"]["name"], "open");
+    let story = Rehearse::new().file("mock.yaml", SEQUENCE).file("a.yaml", &run.read("scenarios/close-crash.yaml"));
+    story.args(["run", "a.yaml"]).run().stdout_has("1 failed").code(1);
 }
 
 #[test]

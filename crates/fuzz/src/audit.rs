@@ -44,6 +44,7 @@ pub(crate) async fn violations(
         bugs.push(FuzzBug {
             oracle: Oracle::Violation,
             target: odd.target.id.clone(),
+            before: None,
             arguments: odd.input.clone(),
             message,
             is_valid: odd.is_valid,

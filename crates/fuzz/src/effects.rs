@@ -47,6 +47,7 @@ pub(crate) async fn difference(server: &mut Server<'_>, target: &Target, input: 
     Some(FuzzBug {
         oracle,
         target,
+        before: None,
         arguments: input.clone(),
         message,
         is_valid: Some(true),

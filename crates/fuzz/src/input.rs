@@ -27,6 +27,8 @@ pub struct Inputs<'t> {
     first: std::vec::IntoIter<(InputKind, Json)>,
     random: Instances<'t>,
     seen: HashSet<String>,
+    /// How many random ones there were.
+    count: usize,
 }
 
 /// The inputs of a target. `is_hostile`: with texts that programs often mishandle.
@@ -54,6 +56,7 @@ pub fn inputs(target: &Target, seed: u64, is_hostile: bool) -> Inputs<'_> {
         first: first.into_iter(),
         random: Instances::new(View::new(schema), seed.wrapping_add(1)),
         seen: HashSet::new(),
+        count: 0,
     }
 }
 
@@ -79,8 +82,21 @@ impl Iterator for Inputs<'_> {
         let (target, validator) = (self.target, self.validator.as_ref());
         let mut drawn = self.random.by_ref().take(DRAWS).filter(|it| target.can_send(it));
         let found = drawn.find(|it| validator.is_none_or(|validator| validator.is_valid(it)));
-        Some((InputKind::Random, found.or_else(|| target.usual.first().cloned()).unwrap_or_else(|| json!({}))))
+        let usual = target.usual.first();
+        let found = found.or_else(|| usual.cloned()).unwrap_or_else(|| json!({}));
+        self.count += 1;
+        let one = usual.filter(|_| self.count % 2 == 0).and_then(|usual| with_one(usual, &found, self.count / 2));
+        Some((InputKind::Random, one.unwrap_or(found)))
     }
+}
+
+/// The usual input with one member of another: what is wrong everywhere else would hide a bug.
+fn with_one(usual: &Json, other: &Json, number: usize) -> Option<Json> {
+    let other = other.as_object()?;
+    let (name, value) = other.iter().nth(number.checked_rem(other.len())?)?;
+    let mut changed = usual.as_object()?.clone();
+    changed.insert(name.clone(), value.clone());
+    Some(changed.into())
 }
 
 /// The same input with one rule of the schema broken: a required member is missing, a type is another, a value is outside

@@ -15,6 +15,7 @@ mod oracle;
 mod private;
 mod runner;
 mod scenario;
+mod sequence;
 mod server;
 mod shrink;
 mod survey;

@@ -72,14 +72,18 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     let turn = (options.budget / count / TURNS).max(SHORTEST_TURN);
     let mut trials: Vec<_> = targets.iter().map(|target| Trial::new(target, options)).collect();
     while !trials.iter().all(Trial::is_done) && !server.is_over() {
-        for trial in trials.iter_mut().filter(|trial| !trial.is_done()) {
+        for index in 0..trials.len() {
+            let mut offers = Vec::new();
+            let trial = &mut trials[index];
             let begun = Instant::now();
             for _ in 0..TURN {
                 if trial.is_done() || server.is_over() || begun.elapsed() >= turn {
                     break;
                 }
                 cases += 1;
-                let Some(found) = trial.next(&mut server).await else { continue };
+                let found = trial.next(&mut server).await;
+                offers.extend(trial.take_values());
+                let Some(found) = found else { continue };
                 let is_same = |it: &FuzzBug| {
                     (it.oracle, &it.target, &it.arguments) == (found.oracle, &found.target, &found.arguments)
                 };
@@ -89,6 +93,8 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
                 options.send(FuzzEvent::Found(found.oracle, found.target.clone()));
                 bugs.push(found);
             }
+            let others = trials.iter_mut().enumerate().filter(|(other, _)| *other != index);
+            others.for_each(|(_, trial)| offers.iter().for_each(|offer| trial.take_offer(offer)));
             options.send(FuzzEvent::Sent(cases));
             if server.is_gone() {
                 error = Some("the server does not start any more".to_owned());

@@ -55,6 +55,10 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
         _ => json!({ "isError": "any" }),
     };
     step.insert("expect".to_owned(), expect);
+    let before = bug
+        .before
+        .as_ref()
+        .map(|it| json!({ "call": { "tool": it.name, "args": plain(&it.arguments) }, "expect": { "isError": "any" } }));
     let mut server = server.clone();
     if bug.oracle == Oracle::PrivateData && server.get("command").is_some() {
         server["env"][CANARY] = "canary-0".into();
@@ -62,7 +66,7 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
     let file = Map::from_iter([
         ("servers".to_owned(), json!({ "server": server })),
         ("matrix".to_owned(), json!({ "protocol": protocol })),
-        ("steps".to_owned(), json!([step])),
+        ("steps".to_owned(), before.into_iter().chain([Json::from(step)]).collect()),
     ]);
     let message = bug.message.replace(['\n', '\r'], " ");
     let how = if bug.oracle == Oracle::Violation { "# It fails with `rehearse run --check`.\n" } else { "" };

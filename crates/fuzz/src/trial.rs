@@ -1,6 +1,9 @@
 //! One target: sends its inputs, and finds the smallest of each bug.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
 
 use serde_json::Value as Json;
 use tokio::time::Instant;
@@ -10,12 +13,13 @@ use crate::{
     input::{Inputs, inputs},
     options::FuzzOptions,
     oracle::{Expected, Outcome, Wrong, is_accepted, judge, shape_of},
+    sequence::{self, Before, Offer},
     server::Server,
     shrink::smaller,
     target::Target,
 };
 use rehearse_client::Failure;
-use rehearse_report::fuzz::{FuzzBug, FuzzedTarget, Oracle, TargetKind};
+use rehearse_report::fuzz::{FuzzBug, FuzzCall, FuzzedTarget, InputKind, Oracle, TargetKind};
 
 /// How long a request may take at least before it counts as a hang.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(2);
@@ -34,6 +38,8 @@ const PATIENCE: u32 = 3;
 const LAST_LIMIT: Duration = Duration::from_secs(1);
 /// How long one shrinking may take.
 const LONGEST_SHRINK: Duration = Duration::from_secs(20);
+/// How many values of other results an argument gets.
+const MOST_OFFERS: usize = 5;
 /// How many kinds of answers of one target are kept.
 const MOST_ANSWERS: usize = 12;
 /// How many bugs of one target are kept.
@@ -47,6 +53,13 @@ pub(crate) struct Trial<'t> {
     good: Option<Json>,
     usual: Duration,
     known: HashSet<(Oracle, String)>,
+    /// Inputs with values of other results, and how many there were of each argument.
+    offered: VecDeque<(Json, Before<'t>)>,
+    offers: HashMap<String, usize>,
+    /// What the last result has for other tools.
+    values: Vec<Offer<'t>>,
+    /// The call without which an input is not wrong.
+    before: Option<Before<'t>>,
     /// The first input with each kind of answer, if nothing else is wrong with it.
     odd: Vec<Odd<'t>>,
     answers: HashSet<String>,
@@ -66,6 +79,10 @@ impl<'t> Trial<'t> {
             good: None,
             usual: Duration::ZERO,
             known: HashSet::new(),
+            offered: VecDeque::new(),
+            offers: HashMap::new(),
+            values: Vec::new(),
+            before: None,
             odd: Vec::new(),
             answers: HashSet::new(),
             accepted: 0,
@@ -101,7 +118,10 @@ impl<'t> Trial<'t> {
 
     /// Sends the next input. Returns the bug that it has shown, if it is a new one and happens again.
     pub(crate) async fn next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
-        let (input_kind, input) = self.inputs.next()?;
+        let (input_kind, input, before) = match self.offered.pop_front() {
+            Some((input, before)) => (InputKind::Sequence, input, Some(before)),
+            None => self.inputs.next().map(|(kind, input)| (kind, input, None))?,
+        };
         self.cases += 1;
         let (limit, begun) = (self.limit(), Instant::now());
         let left = server.remaining().max(LAST_LIMIT);
@@ -116,6 +136,10 @@ impl<'t> Trial<'t> {
             self.accepted += 1;
             self.usual = self.usual.max(took);
             self.good.get_or_insert_with(|| input.clone());
+            if let (TargetKind::Tool, Ok(result)) = (self.target.id.kind, &outcome) {
+                let result = serde_json::from_str(result.get()).unwrap_or_default();
+                self.values = sequence::offers(self.target, &input, &result);
+            }
         } else if is_valid {
             self.refused += 1;
         }
@@ -131,17 +155,29 @@ impl<'t> Trial<'t> {
         }
         let is_slow = matches!(wrong.oracle, Oracle::Crash | Oracle::Hang);
         // What does not happen again on a new connection is no bug that anyone could find.
-        let again = self.again(server, &input, &wrong, limit).await?;
+        let again = match (self.again(server, &input, &wrong, limit).await, before) {
+            (None, Some(before)) => {
+                self.before = Some(before);
+                self.again(server, &input, &wrong, limit).await
+            }
+            (again, _) => again,
+        };
+        let Some(again) = again else {
+            self.before = None;
+            return None;
+        };
         let (arguments, wrong) = self.shrink(server, input, again, is_slow, limit).await;
         let is_valid = self.inputs.is_valid(&arguments);
         let (oracle, target) = (wrong.oracle, self.target.id.clone());
-        Some(FuzzBug { oracle, target, arguments, message: wrong.message, is_valid, input_kind })
+        let before = self.before.take();
+        let before = before.map(|it| FuzzCall { name: it.target.id.name.clone(), arguments: it.input });
+        Some(FuzzBug { oracle, target, before, arguments, message: wrong.message, is_valid, input_kind })
     }
 
     /// Sends the input on a new connection, and one that is known to work before a hang. `None` if it is not wrong in the
     /// same way.
     async fn again(&self, server: &mut Server<'_>, input: &Json, wrong: &Wrong, limit: Duration) -> Option<Wrong> {
-        server.restart().await.ok()?;
+        self.open(server).await?;
         // A machine that was busy for a moment makes no hang.
         let limit = if wrong.oracle == Oracle::Hang { limit * PATIENCE } else { limit };
         if wrong.oracle == Oracle::Hang && limit > server.grace() {
@@ -153,6 +189,36 @@ impl<'t> Trial<'t> {
         let outcome = server.send(self.target, input, limit).await?;
         let again = self.judge(server, input, &outcome, limit);
         again.filter(|again| again.oracle == wrong.oracle)
+    }
+
+    /// Opens a new connection, with the call that an input needs.
+    async fn open(&self, server: &mut Server<'_>) -> Option<()> {
+        server.restart().await.ok()?;
+        if let Some(before) = &self.before {
+            server.send(before.target, &before.input, FIRST_LIMIT).await?.ok()?;
+        }
+        Some(())
+    }
+
+    /// Takes a value of another tool for an argument of the same name and type.
+    pub(crate) fn take_offer(&mut self, offer: &Offer<'t>) {
+        let usual = self.target.usual.first().filter(|_| self.target.id.kind == TargetKind::Tool && !self.is_done());
+        let properties = self.target.schema["properties"].as_object();
+        let name = properties.and_then(|all| all.keys().find(|name| name.eq_ignore_ascii_case(&offer.name)));
+        let (Some(usual), Some(name)) = (usual, name) else { return };
+        let mut input = usual.clone();
+        input[name.as_str()] = offer.value.clone();
+        let count = self.offers.entry(name.clone()).or_default();
+        let is_new = input != *usual && !self.offered.iter().any(|(other, _)| *other == input);
+        if *count < MOST_OFFERS && is_new && self.inputs.is_valid(&input) == Some(true) {
+            *count += 1;
+            self.offered.push_back((input, offer.before.clone()));
+        }
+    }
+
+    /// What the last result has for other tools.
+    pub(crate) fn take_values(&mut self) -> Vec<Offer<'t>> {
+        std::mem::take(&mut self.values)
     }
 
     /// The smallest input that is wrong in the same way.
@@ -176,6 +242,9 @@ impl<'t> Trial<'t> {
                     break 'smaller;
                 }
                 left -= 1;
+                if self.before.is_some() && server.session().is_none() && self.open(server).await.is_none() {
+                    break 'smaller;
+                }
                 let Some(outcome) = server.send(self.target, &candidate, limit).await else { break 'smaller };
                 let found = self.judge(server, &candidate, &outcome, limit);
                 if let Some(found) = found.filter(|found| found.oracle == wrong.oracle) {

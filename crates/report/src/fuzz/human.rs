@@ -68,8 +68,7 @@ fn bug(out: &mut String, result: &FuzzResult, bug: &FuzzBug, width: usize) {
         printable(&bug.target.to_string())
     );
     wrapped(out, &printable(&bug.message), "  ", width);
-    let input = shortened(&bug.arguments.to_string(), LONGEST);
-    wrapped(out, &format!("with {}", printable(&input)), "  ", width);
+    wrapped(out, &printable(&shortened(&bug.input(), LONGEST)), "  ", width);
     let validity = match (bug.target.kind, bug.is_valid) {
         (TargetKind::Tool, Some(true)) => "the schema accepts this input",
         (TargetKind::Tool, Some(false)) => "the schema refuses this input",

@@ -89,6 +89,8 @@ pub enum InputKind {
     Hostile,
     /// Drawn at random.
     Random,
+    /// With a value in the result of another tool.
+    Sequence,
 }
 
 /// How a bug is seen, worst first.
@@ -130,6 +132,9 @@ pub struct FuzzBug {
     /// What took the input.
     #[serde(flatten)]
     pub target: FuzzTarget,
+    /// The call of another tool without which it does not happen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FuzzCall>,
     /// The smallest arguments that were found.
     pub arguments: Json,
     /// What was seen, as a sentence.
@@ -139,6 +144,15 @@ pub struct FuzzBug {
     pub is_valid: Option<bool>,
     /// What kind of input has shown it.
     pub input_kind: InputKind,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuzzCall {
+    /// The name of the tool.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Json,
 }
 
 /// What was done with a target.
@@ -184,6 +198,14 @@ impl FuzzResult {
     }
 }
 
+impl FuzzBug {
+    /// The input in a few words: `with {"b":0}`.
+    pub(crate) fn input(&self) -> String {
+        let before = self.before.as_ref().map(|it| format!(", after tool {} with {}", it.name, it.arguments));
+        format!("with {}{}", self.arguments, before.unwrap_or_default())
+    }
+}
+
 impl TargetKind {
     /// The word for it, as in JSON.
     pub const fn as_str(self) -> &'static str {
@@ -213,6 +235,7 @@ impl InputKind {
             InputKind::Broken => "broken",
             InputKind::Hostile => "hostile",
             InputKind::Random => "random",
+            InputKind::Sequence => "sequence",
         }
     }
 }

@@ -52,13 +52,13 @@ fn case(result: &FuzzResult, target: &FuzzedTarget) -> Case {
 }
 
 fn sentence(bug: &FuzzBug) -> String {
-    format!("{} {} With {}.", bug.oracle, bug.message, bug.arguments)
+    format!("{} {} It happens {}.", bug.oracle, bug.message, bug.input())
 }
 
 fn failure(result: &FuzzResult, bug: &FuzzBug) -> Failure {
     Failure {
         level: Some(bug.oracle.as_str().to_owned()),
-        messages: vec![bug.message.clone(), format!("With {}.", bug.arguments)],
+        messages: vec![bug.message.clone(), format!("It happens {}.", bug.input())],
         ..Failure::new(of_bug(result, bug), bug.target.to_string())
     }
 }
