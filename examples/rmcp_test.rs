@@ -79,6 +79,7 @@ mod tests {
         check::{CheckOptions, check},
         client::{CallOptions, ServerParams, Session},
         document::Source,
+        fuzz::{FuzzOptions, fuzz},
         mock::{MockServer, Tool},
         protocol::{Protocol, Version},
         rmcp_bridge::{self, RmcpServer},
@@ -106,6 +107,15 @@ mod tests {
         let options = CheckOptions { versions, ..CheckOptions::default() };
         let checked = check(&ServerParams::new("weather", server.target()), &options).await.checked;
         assert_eq!(checked.failures(), [""; 0]);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn no_input_breaks_the_server() -> TestResult {
+        let server = RmcpServer::start(|| Weather);
+        let options = FuzzOptions { cases: Some(200), ..FuzzOptions::default() };
+        let run = fuzz(&ServerParams::new("weather", server.target()), &options).await?;
+        assert_eq!(run.failures(), [""; 0]);
         Ok(())
     }
 

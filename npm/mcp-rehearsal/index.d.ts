@@ -23,6 +23,12 @@ export function startModel(script: Script, options?: Options): Promise<Model>;
  */
 export function check(target: string | string[], options?: CheckOptions): Promise<CheckReport>;
 
+/**
+ * Looks for inputs that break a server: a command line, a command with its arguments, or a URL. Throws if it finds one, or
+ * if nothing could be tried.
+ */
+export function fuzz(target: string | string[], options?: FuzzOptions): Promise<Fields>;
+
 /** Runs scenarios: files or folders, `scenarios` without any. Returns the report, and throws it if one fails. */
 export function run(paths?: string | string[], options?: Options): Promise<string>;
 
@@ -86,6 +92,23 @@ export interface CheckOptions extends Options {
   /** A file with accepted failures. */
   baseline?: string;
   /** Also fail on violated SHOULDs. */
+  strict?: boolean;
+}
+
+export interface FuzzOptions extends Options {
+  /** Call these tools too, besides those annotated with readOnlyHint; `*` stands for any text. */
+  allowTools?: string | string[];
+  /** Arguments with which a tool works, by its name. */
+  toolArgs?: { [tool: string]: Fields };
+  /** How long the run may take, `30s` without it. */
+  budget?: string;
+  /** How many inputs each tool, prompt and so on gets at most. */
+  cases?: number;
+  /** Seed of the random inputs. */
+  seed?: number;
+  /** A folder of inputs that are sent first, and that gets new ones. */
+  corpus?: string;
+  /** Also fail on warnings. */
   strict?: boolean;
 }
 

@@ -171,6 +171,18 @@ exports.check = async function check(target, { only, protocol, allowTools, allow
   return report;
 };
 
+exports.fuzz = async function fuzz(target, { allowTools, toolArgs = {}, budget, cases, seed, corpus, strict, args = [] } = {}) {
+  const values = Object.entries(toolArgs).map(([name, it]) => `${name}=${JSON.stringify(it)}`);
+  const options = { "allow-tool": allowTools, "tool-args": values, budget, cases, seed, corpus };
+  const flags = Object.entries(options).flatMap(([name, values = []]) => [values].flat().map((it) => `--${name}=${it}`));
+  const all = ["fuzz", ...server(target), ...flags, ...(strict ? ["--strict"] : []), ...args, "--format", "json"];
+  const { how, output, errors } = await finish(all);
+  if (!output) throw new RehearseError(`the server cannot be fuzzed (${how}):\n${errors}`);
+  const report = JSON.parse(output);
+  if (report.verdict !== "passed") throw new RehearseError(bugs(report), report);
+  return report;
+};
+
 exports.run = async function run(paths = [], { args = [] } = {}) {
   const { how, output, errors } = await finish(["run", ...[paths].flat(), ...args]);
   if (how !== "exit code 0") throw new RehearseError(`rehearse run: ${how}\n${output}${errors}`);
@@ -215,6 +227,15 @@ function server(target) {
   if (/^wss?:/.test(target)) return ["--ws", target];
   if (/^https?:/.test(target)) return [target.endsWith("/sse") ? "--sse" : "--http", target];
   return ["--stdio", target];
+}
+
+function bugs({ verdict, error, targets, bugs }) {
+  const lines = [`rehearse fuzz: ${verdict}`, ...(error ? [error] : [])];
+  for (const { oracle, kind, name, message, arguments: input } of bugs) {
+    lines.push(`✗ ${oracle} ${kind} ${name}`, `  ${message}`, `  with ${JSON.stringify(input).slice(0, SHOWN.characters)}`);
+  }
+  lines.push(...targets.flatMap(({ kind, name, reason }) => (reason ? [`${kind} ${name}: ${reason}`] : [])));
+  return lines.join("\n");
 }
 
 function text({ verdict, strict, servers, baseline }) {

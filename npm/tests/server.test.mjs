@@ -6,7 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { check, run, startMock, startModel } from "mcp-rehearsal";
+import { check, fuzz, run, startMock, startModel } from "mcp-rehearsal";
 import { PROGRAM, call, folder, watched } from "./common.mjs";
 
 const SHOP = {
@@ -173,6 +173,16 @@ test("check throws what is violated, and the command that shows it again", async
 test("check throws why nothing could be checked", async () => {
   await assert.rejects(check("/no/such/server"), /rehearse check: cannot-run\n.*no\/such\/server: /);
   await assert.rejects(check("a", { only: "no.such.check" }), /cannot be checked \(exit code 2\):\n.*no\.such\.check/);
+});
+
+test("fuzz returns the report, or throws the bugs", async (t) => {
+  const tool = (name, keys) => ({ name, annotations: { readOnlyHint: true }, inputSchema: { type: "object" }, ...keys });
+  const fine = await started(t, startMock({ tools: [tool("fine", { reply: "x" })] }));
+  assert.equal((await fuzz(fine.url, { cases: 5, seed: 2 })).seed, 2);
+  const { stdioCommand } = await started(t, startMock({ tools: [tool("ends", { steps: [{ exit: 3 }] })] }));
+  const found = /rehearse fuzz: failed\n✗ crash tool ends\n.*\n {2}with \{\}/;
+  await assert.rejects(fuzz(stdioCommand, { cases: 5, toolArgs: { ends: { a: 1 } } }), found);
+  await assert.rejects(fuzz("/no/such/server"), /cannot be fuzzed \(exit code 3\)/);
 });
 
 test("run returns the report, or throws it", async (t) => {

@@ -1,5 +1,5 @@
 // Compiled, not run: each mistake must be one.
-import { type CheckReport, RehearseError, check, run, startMock, startModel } from "mcp-rehearsal";
+import { type CheckReport, RehearseError, check, fuzz, run, startMock, startModel } from "mcp-rehearsal";
 
 export async function right(): Promise<string> {
   await using mock = await startMock({ tools: [] }, { args: ["--seed", "1"] });
@@ -15,6 +15,8 @@ export async function wrong(): Promise<void> {
   await startMock(7);
   // @ts-expect-error
   await check("server", { onyl: "tools" });
+  // @ts-expect-error
+  await fuzz("server", { toolArgs: ["a"] });
   // @ts-expect-error
   (await startModel("model.yaml")).journal();
 }

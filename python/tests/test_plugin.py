@@ -161,3 +161,29 @@ def test_no_scenario(mcp_run):
     result.assert_outcomes(passed=1, failed=2)
     expected = ["E *AssertionError: a scenario failed:", "E *✗ echo", "E *2 failed*"]
     result.stdout.fnmatch_lines([*expected, "E *RehearseError: the scenarios cannot run (exit code *", "E *nowhere.yaml*"])
+
+
+def test_fuzz(pytester):
+    pytester.makepyfile(
+        """
+import pytest
+from mcp_rehearsal import RehearseError
+
+def tool(name, **keys):
+    return {"name": name, "annotations": {"readOnlyHint": True}, "inputSchema": {"type": "object"}, **keys}
+
+def test_good(mcp_mock, mcp_fuzz):
+    report = mcp_fuzz(mcp_mock({"tools": [tool("fine", reply="x")]}).stdio_command, cases=5, seed=2)
+    assert (report["verdict"], report["seed"]) == ("passed", 2)
+
+def test_bug(mcp_mock, mcp_fuzz):
+    mcp_fuzz(mcp_mock({"tools": [tool("ends", steps=[{"exit": 3}])]}).stdio_command, cases=5)
+
+def test_nothing(mcp_mock, mcp_fuzz):
+    with pytest.raises(RehearseError, match="tool a: it is not annotated with readOnlyHint"):
+        mcp_fuzz(mcp_mock({"tools": [{"name": "a", "reply": "x"}]}).stdio_command, cases=5)
+"""
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E *AssertionError: an input breaks the server", "E *✗ crash tool ends", "E *with {}"])

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Exit, Failure,
+    Exit, Failure, fuzz_corpus,
     mcp::{
         connection::duration,
         target::{Server, TargetArgs},
@@ -29,7 +29,7 @@ use rehearse_fuzz::{FuzzEvent, FuzzOptions, FuzzRun, Target, fuzz, inputs, plan,
 use rehearse_protocol::Protocol;
 use rehearse_report::{
     Format, Layout, Verdict,
-    fuzz::{FORMAT, FuzzBug, FuzzResult, TargetKind},
+    fuzz::{FORMAT, FuzzBug, FuzzInput, FuzzResult, TargetKind},
     summary::Results,
 };
 
@@ -45,7 +45,7 @@ completions and lists are only read, and always tried. Use a server of a test: i
 
 Exit codes:
   0  no bug, or only warnings      1  a bug was found
-  2  wrong usage                   3  the server cannot be reached, or does not start again; interrupted
+  2  wrong usage                   3  the server cannot be reached or started; interrupted
   4  no tool was tested";
 
 /// How many inputs of a target `--dry-run` prints, without `--cases`.
@@ -72,15 +72,18 @@ pub(super) struct FuzzArgs {
     /// Seed of the random inputs
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     seed: u64,
-    /// Send no texts that programs often mishandle: paths, quotes, templates, NUL, long texts
+    /// Send no texts that programs often mishandle, such as paths
     #[arg(long)]
     no_hostile: bool,
     /// Print what would be sent, and exit
     #[arg(long)]
     dry_run: bool,
-    /// Write a scenario of each bug to this folder; it fails until the bug is mended
+    /// Write a scenario of each bug, which fails until it is mended
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
+    /// Send its inputs first, and add those that found something
+    #[arg(long, value_name = "FOLDER")]
+    corpus: Option<PathBuf>,
     /// Also fail on warnings
     #[arg(long)]
     strict: bool,
@@ -104,9 +107,10 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run(args, &server);
     }
+    let corpus = args.corpus.as_deref().map(fuzz_corpus::read).transpose()?.unwrap_or_default();
     let begun = Instant::now();
     let stop = CancellationToken::new();
-    let ran = block_on_guarded(args.fuzz(&server, &stop))?;
+    let ran = block_on_guarded(args.fuzz(&server, corpus, &stop))?;
     let Some(ran) = ran else { return Ok(Exit::CannotRun) };
     let ran = match ran {
         Ok(ran) => ran,
@@ -130,6 +134,9 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
         verdict: Verdict::Passed,
     };
     result.decide(stop.is_cancelled());
+    if let Some(folder) = &args.corpus {
+        fuzz_corpus::write(folder, &ran.interesting)?;
+    }
     args.write_scenarios(&server, &result, &ran.planned)?;
     let verdict = result.verdict;
     let results = Results { fuzz: Some(result), ..Results::default() };
@@ -148,8 +155,7 @@ impl FuzzArgs {
             cases: self.cases,
             is_hostile: !self.no_hostile,
             protocol: self.protocol,
-            events: None,
-            stop: CancellationToken::new(),
+            ..FuzzOptions::default()
         }
     }
 
@@ -160,12 +166,13 @@ impl FuzzArgs {
     async fn fuzz(
         &self,
         server: &Server,
+        corpus: Vec<FuzzInput>,
         stop: &CancellationToken,
     ) -> Result<Option<Result<FuzzRun, String>>, Failure> {
         let mut signals =
             Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let (sender, mut events) = unbounded_channel();
-        let options = FuzzOptions { events: Some(sender), stop: stop.clone(), ..self.options() };
+        let options = FuzzOptions { corpus, events: Some(sender), stop: stop.clone(), ..self.options() };
         let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
         let shown = async {
             let mut bugs = 0;

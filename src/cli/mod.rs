@@ -19,6 +19,7 @@ mod file_watch;
 mod final_answer;
 mod format;
 mod fuzz;
+mod fuzz_corpus;
 mod init;
 mod input;
 mod log;

@@ -218,6 +218,24 @@ fn a_value_of_one_tool_breaks_the_next() {
 }
 
 #[test]
+fn an_input_of_the_corpus_is_sent_first() {
+    let first = fuzz(&["--corpus", "corpus", "--format", "json"]).run().code(1);
+    let of_trace = |name: &String| first.read(&format!("corpus/{name}")).contains(r#""text": "`""#);
+    let names = || std::fs::read_dir(first.path("corpus")).expect("a folder").flatten();
+    let mut names = names().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let name = names.find(of_trace).expect("the input of a bug");
+    let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+    let args = ["fuzz", "--corpus", "corpus", "--cases", "1", "--format", "json", "--stdio", &server];
+    let again = Rehearse::new().file("mock.yaml", PLANTED).args(args);
+    let again = again.file(&format!("corpus/{name}"), &first.read(&format!("corpus/{name}"))).run().code(1);
+    let result: Json = serde_json::from_str(again.stdout_text()).expect("JSON");
+    let found = result["bugs"].as_array().expect("bugs").iter().find(|bug| bug["name"] == "trace");
+    assert_eq!(found.expect("the bug")["inputKind"], "corpus");
+    let broken = fuzz(&["--corpus", "corpus"]).file("corpus/a.json", "{").run();
+    broken.stderr_has("cannot read corpus").code(3);
+}
+
+#[test]
 fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
     let run = fuzz(&["--dry-run"]).run().code(0);
     let run = run

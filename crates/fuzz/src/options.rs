@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use rehearse_client::ToolPermission;
 use rehearse_protocol::Protocol;
-use rehearse_report::fuzz::{FuzzTarget, Oracle};
+use rehearse_report::fuzz::{FuzzInput, FuzzTarget, Oracle};
 
 /// What is fuzzed, and for how long.
 #[derive(Clone, Debug)]
@@ -22,12 +22,30 @@ pub struct FuzzOptions {
     pub cases: Option<usize>,
     /// Whether texts are sent that programs often mishandle.
     pub is_hostile: bool,
+    /// Inputs of earlier runs, which are sent first.
+    pub corpus: Vec<FuzzInput>,
     /// The version that the client asks for.
     pub protocol: Protocol,
     /// Gets the progress.
     pub events: Option<UnboundedSender<FuzzEvent>>,
     /// Ends the run.
     pub stop: CancellationToken,
+}
+
+impl Default for FuzzOptions {
+    fn default() -> FuzzOptions {
+        FuzzOptions {
+            tools: ToolPermission::default(),
+            seed: 1,
+            budget: Duration::from_secs(30),
+            cases: None,
+            is_hostile: true,
+            corpus: Vec::new(),
+            protocol: Protocol::Auto,
+            events: None,
+            stop: CancellationToken::new(),
+        }
+    }
 }
 
 /// The progress of a run.

@@ -14,7 +14,7 @@ use crate::{
     trial::Trial,
 };
 use rehearse_client::ServerParams;
-use rehearse_report::fuzz::{FuzzBug, FuzzedTarget, Oracle};
+use rehearse_report::fuzz::{FuzzBug, FuzzInput, FuzzedTarget, Oracle};
 
 /// How many inputs a target gets before the next one has its turn, and how long its turn is at least.
 const TURN: usize = 50;
@@ -35,10 +35,20 @@ pub struct FuzzRun {
     pub targets: Vec<FuzzedTarget>,
     /// The bugs, worst first.
     pub bugs: Vec<FuzzBug>,
+    /// The inputs of the bugs, and the first with each kind of answer.
+    pub interesting: Vec<FuzzInput>,
     /// How many inputs were sent, without those of shrinking.
     pub cases: usize,
     /// Why the run ended before its time.
     pub error: Option<String>,
+}
+
+impl FuzzRun {
+    /// The bugs that are no warnings, a text each.
+    pub fn failures(&self) -> Vec<String> {
+        let failures = self.bugs.iter().filter(|bug| !bug.oracle.is_warning());
+        failures.map(|bug| format!("{} {}: {} {}", bug.oracle, bug.target, bug.message, bug.input())).collect()
+    }
 }
 
 /// The targets of a server, and why some are not tried.
@@ -123,8 +133,12 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     }
     let tried = trials.into_iter().map(Trial::finish).collect();
     bugs.sort_by(|one, other| (one.oracle, &one.target).cmp(&(other.oracle, &other.target)));
+    let inputs = bugs.iter().map(|bug| (&bug.target, &bug.arguments));
+    let inputs = inputs.chain(odd.iter().map(|odd| (&odd.target.id, &odd.input)));
+    let interesting = inputs.map(|(target, input)| FuzzInput { target: target.clone(), arguments: input.clone() });
+    let interesting = interesting.collect();
     server.close().await;
-    Ok(FuzzRun { server: own, version, planned: targets, targets: tried, bugs, cases, error })
+    Ok(FuzzRun { interesting, server: own, version, planned: targets, targets: tried, bugs, cases, error })
 }
 
 /// The name and version that the server gives itself, and the protocol version.

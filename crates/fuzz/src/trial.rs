@@ -53,6 +53,8 @@ pub(crate) struct Trial<'t> {
     good: Option<Json>,
     usual: Duration,
     known: HashSet<(Oracle, String)>,
+    /// Inputs of the corpus.
+    replays: std::vec::IntoIter<Json>,
     /// Inputs with values of other results, and how many there were of each argument.
     offered: VecDeque<(Json, Before<'t>)>,
     offers: HashMap<String, usize>,
@@ -73,8 +75,10 @@ pub(crate) struct Trial<'t> {
 
 impl<'t> Trial<'t> {
     pub(crate) fn new(target: &'t Target, options: &FuzzOptions) -> Trial<'t> {
+        let own = options.corpus.iter().filter(|it| it.target == target.id && target.can_send(&it.arguments));
         Trial {
             target,
+            replays: own.map(|it| it.arguments.clone()).collect::<Vec<_>>().into_iter(),
             inputs: inputs(target, options.seed, options.is_hostile),
             good: None,
             usual: Duration::ZERO,
@@ -118,9 +122,10 @@ impl<'t> Trial<'t> {
 
     /// Sends the next input. Returns the bug that it has shown, if it is a new one and happens again.
     pub(crate) async fn next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
-        let (input_kind, input, before) = match self.offered.pop_front() {
-            Some((input, before)) => (InputKind::Sequence, input, Some(before)),
-            None => self.inputs.next().map(|(kind, input)| (kind, input, None))?,
+        let (input_kind, input, before) = match (self.replays.next(), self.offered.pop_front()) {
+            (Some(input), _) => (InputKind::Corpus, input, None),
+            (None, Some((input, before))) => (InputKind::Sequence, input, Some(before)),
+            (None, None) => self.inputs.next().map(|(kind, input)| (kind, input, None))?,
         };
         self.cases += 1;
         let (limit, begun) = (self.limit(), Instant::now());

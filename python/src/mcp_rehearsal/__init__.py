@@ -1,7 +1,7 @@
 """Mock MCP servers, scripted models and conformance checks, by the program `rehearse`."""
 
-from ._check import check, run
+from ._check import check, fuzz, run
 from ._program import RehearseError, rehearse_path
 from ._server import Mock, Model
 
-__all__ = ["Mock", "Model", "RehearseError", "check", "rehearse_path", "run"]
+__all__ = ["Mock", "Model", "RehearseError", "check", "fuzz", "rehearse_path", "run"]

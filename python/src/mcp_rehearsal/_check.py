@@ -1,4 +1,4 @@
-"""`rehearse check` and `rehearse run`."""
+"""`rehearse check`, `rehearse fuzz` and `rehearse run`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
 from ._program import RehearseError, rehearse_path
@@ -45,6 +45,42 @@ def check(
         errors = [f"{it['target']}: {it['error']}" for it in report.get("servers", []) if it["error"]]
         why = "\n".join(errors) or done.stderr or "nothing was tested"
         raise RehearseError(f"the server cannot be checked (exit code {done.returncode}):\n{why}")
+    return report
+
+
+def fuzz(
+    server: Union[str, Sequence[str]],
+    *,
+    allow_tools: Words = (),
+    tool_args: Optional[Mapping[str, Any]] = None,
+    budget: str = "30s",
+    cases: Optional[int] = None,
+    seed: int = 1,
+    corpus: Optional[Path] = None,
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Looks for inputs that break a server, a command or a URL. Returns the report.
+
+    Raises AssertionError if a bug was found, RehearseError if nothing could be tried.
+    """
+    __tracebackhide__ = True
+    options = [*_target(server), "--format", "json", "--budget", budget, "--seed", str(seed)]
+    options += [*_repeated("--allow-tool", allow_tools), *(["--strict"] if strict else [])]
+    options += _repeated("--tool-args", [f"{name}={json.dumps(args)}" for name, args in (tool_args or {}).items()])
+    options += [] if cases is None else ["--cases", str(cases)]
+    options += ["--corpus", os.fspath(corpus)] if corpus else []
+    done = _rehearse("fuzz", *options)
+    report: dict[str, Any] = json.loads(done.stdout or "{}")
+    if done.returncode == 1:
+        lines = ["an input breaks the server"]
+        for bug in report["bugs"]:
+            lines += [f"✗ {bug['oracle']} {bug['kind']} {bug['name']}", f"  {bug['message']}"]
+            lines.append(f"  with {json.dumps(bug['arguments'])[:_FRAME_LENGTH]}")
+        raise AssertionError("\n".join(lines))
+    if done.returncode:
+        reasons = [f"{it['kind']} {it['name']}: {it['reason']}" for it in report.get("targets", []) if "reason" in it]
+        why = report.get("error") or "\n".join(reasons) or done.stderr
+        raise RehearseError(f"the server cannot be fuzzed (exit code {done.returncode}):\n{why}")
     return report
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from . import Mock, Model, check, run
+from . import Mock, Model, check, fuzz, run
 from ._server import Script, Server, describe
 
 _SERVERS = pytest.StashKey[list[Server]]()
@@ -63,6 +63,12 @@ def mcp_model(request: pytest.FixtureRequest) -> Iterator[Callable[[Script], Mod
 def mcp_check() -> Callable[..., dict[str, Any]]:
     """Checks a server against the MCP specification: mcp_check("node server.js"), mcp_check("http://…/mcp")."""
     return check
+
+
+@pytest.fixture
+def mcp_fuzz() -> Callable[..., dict[str, Any]]:
+    """Looks for inputs that break a server: mcp_fuzz("node server.js", allow_tools="search*")."""
+    return fuzz
 
 
 @pytest.fixture

@@ -57,6 +57,16 @@ pub struct FuzzTarget {
     pub name: String,
 }
 
+/// An input of a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FuzzInput {
+    /// What takes it.
+    #[serde(flatten)]
+    pub target: FuzzTarget,
+    /// The input.
+    pub arguments: Json,
+}
+
 /// What kind of target it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -89,6 +99,8 @@ pub enum InputKind {
     Hostile,
     /// Drawn at random.
     Random,
+    /// Of the corpus.
+    Corpus,
     /// With a value in the result of another tool.
     Sequence,
 }
@@ -200,7 +212,7 @@ impl FuzzResult {
 
 impl FuzzBug {
     /// The input in a few words: `with {"b":0}`.
-    pub(crate) fn input(&self) -> String {
+    pub fn input(&self) -> String {
         let before = self.before.as_ref().map(|it| format!(", after tool {} with {}", it.name, it.arguments));
         format!("with {}{}", self.arguments, before.unwrap_or_default())
     }
@@ -235,6 +247,7 @@ impl InputKind {
             InputKind::Broken => "broken",
             InputKind::Hostile => "hostile",
             InputKind::Random => "random",
+            InputKind::Corpus => "corpus",
             InputKind::Sequence => "sequence",
         }
     }
