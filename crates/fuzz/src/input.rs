@@ -85,7 +85,8 @@ impl Iterator for Inputs<'_> {
         let usual = target.usual.first();
         let found = found.or_else(|| usual.cloned()).unwrap_or_else(|| json!({}));
         self.count += 1;
-        let one = usual.filter(|_| self.count % 2 == 0).and_then(|usual| with_one(usual, &found, self.count / 2));
+        let one =
+            usual.filter(|_| self.count.is_multiple_of(2)).and_then(|usual| with_one(usual, &found, self.count / 2));
         Some((InputKind::Random, one.unwrap_or(found)))
     }
 }

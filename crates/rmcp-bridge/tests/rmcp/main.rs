@@ -16,6 +16,7 @@ mod servers;
 use rehearse_check as check;
 use rehearse_client as client;
 use rehearse_document as document;
+use rehearse_fuzz as fuzz;
 use rehearse_mock as mock;
 use rehearse_protocol as protocol;
 use rehearse_rmcp_bridge as rmcp_bridge;
