@@ -90,3 +90,74 @@ fn json(part: &str) -> Option<Json> {
 fn hash(text: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use ring::{
+        rand::SystemRandom,
+        signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    /// The headers of a request with a proof, whose header and claims are changed before it is signed.
+    fn headers(change: impl Fn(&mut Json, &mut Json)) -> HeaderMap {
+        let random = SystemRandom::new();
+        let stored = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).expect("a key");
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, stored.as_ref(), &random).expect("a key");
+        let (x, y) = key.public_key().as_ref()[1..].split_at(32);
+        let [x, y] = [x, y].map(|number| BASE64_URL_SAFE_NO_PAD.encode(number));
+        let jwk = json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y });
+        let mut header = json!({ "typ": "dpop+jwt", "alg": "ES256", "jwk": jwk });
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
+        let mut claims = json!({
+            "jti": "1", "htm": "POST", "htu": "http://h/mcp", "iat": now, "ath": hash("secret"), "nonce": "n",
+        });
+        change(&mut header, &mut claims);
+        let part = |json: &Json| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
+        let signed = format!("{}.{}", part(&header), part(&claims));
+        let signature = key.sign(&random, signed.as_bytes()).expect("signs");
+        let proof = format!("{signed}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature));
+        HeaderMap::from_iter([("dpop".parse().expect("a name"), proof.parse().expect("a value"))])
+    }
+
+    fn verify(headers: &HeaderMap) -> Result<Proven, &'static str> {
+        let (url, token, nonce) = ("http://h/mcp", Some("secret"), Some("n"));
+        ProofContext { method: &Method::POST, url, token, nonce }.verify(headers)
+    }
+
+    #[test]
+    fn a_proof_is_refused_for_each_thing_that_is_wrong_with_it() {
+        assert_eq!(verify(&headers(|_, _| {})).map(|proven| proven.id), Ok("1".to_owned()));
+        let header = |pointer: &'static str, value: Json| headers(move |header, _| set(header, pointer, &value));
+        let claim = |pointer: &'static str, value: Json| headers(move |_, claims| set(claims, pointer, &value));
+        for wrong in [
+            header("/typ", json!("jwt")),
+            header("/alg", json!("none")),
+            header("/jwk/kty", json!("RSA")),
+            header("/jwk/crv", json!("P-384")),
+            header("/jwk/d", json!("private")),
+            // The signature is not of this key.
+            header("/jwk/x", json!(BASE64_URL_SAFE_NO_PAD.encode([1; 32]))),
+            claim("/htm", json!("GET")),
+            claim("/htu", json!("http://h/other")),
+            claim("/iat", json!(1)),
+            claim("/ath", json!(hash("other"))),
+            claim("/jti", Json::Null),
+            HeaderMap::new(),
+        ] {
+            assert_eq!(verify(&wrong).err(), Some(INVALID_PROOF), "{wrong:?}");
+        }
+        let mut two = headers(|_, _| {});
+        two.append("dpop", two["dpop"].clone());
+        assert_eq!(verify(&two).err(), Some(INVALID_PROOF));
+        assert_eq!(verify(&claim("/nonce", json!("old"))).err(), Some(NONCE_WANTED));
+        assert_eq!(verify(&claim("/nonce", Json::Null)).err(), Some(NONCE_WANTED));
+    }
+
+    fn set(json: &mut Json, pointer: &str, value: &Json) {
+        let (parent, name) = pointer.rsplit_once('/').expect("a pointer");
+        json.pointer_mut(parent).expect("an object")[name] = value.clone();
+    }
+}
