@@ -18,7 +18,7 @@ pub use self::{
     error::ModelError,
     http::{ApiKey, HttpModel, HttpModelOptions, RetryPolicy},
     message::{Block, Media, Message, ToolCall, ToolResult, text_of},
-    price::{Budget, Price},
+    price::{Budget, Price, Spending},
     recorded::{RecordedAnswers, RecordedModel},
     scripted::ScriptedModel,
 };

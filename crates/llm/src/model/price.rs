@@ -24,7 +24,17 @@ pub struct Budget {
     pub max_cost: Option<f64>,
     /// Input and output.
     pub max_tokens: Option<u64>,
-    spent: Mutex<(f64, u64)>,
+    spent: Mutex<Spending>,
+}
+
+/// What providers were asked, and what that took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spending {
+    pub requests: u64,
+    /// Input and output.
+    pub tokens: u64,
+    /// In US dollars, as far as prices are known.
+    pub cost: f64,
 }
 
 impl Price {
@@ -52,7 +62,7 @@ impl Budget {
     /// # Errors
     /// [`ModelError::Budget`]: everything is spent.
     pub fn check(&self) -> Result<(), ModelError> {
-        let (cost, tokens) = *self.spent.lock();
+        let Spending { cost, tokens, .. } = self.spent();
         match (self.max_cost, self.max_tokens) {
             (Some(most), _) if cost >= most => Err(ModelError::Budget { what: format!("${most} are spent") }),
             (_, Some(most)) if tokens >= most => Err(ModelError::Budget { what: format!("{most} tokens are used") }),
@@ -63,8 +73,14 @@ impl Budget {
     /// Adds what an answer took.
     pub fn add(&self, usage: &Usage, price: Option<&Price>) {
         let mut spent = self.spent.lock();
-        spent.0 += price.map_or(0.0, |price| price.cost(usage));
-        spent.1 += usage.total();
+        spent.cost += price.map_or(0.0, |price| price.cost(usage));
+        spent.tokens += usage.total();
+        spent.requests += 1;
+    }
+
+    /// What was spent so far.
+    pub fn spent(&self) -> Spending {
+        *self.spent.lock()
     }
 }
 

@@ -7,13 +7,17 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
+use tokio::sync::Mutex as AsyncMutex;
 
 use super::{Budget, HttpModel, ModelError, Price, Request, Response};
 use rehearse_document::text::shortened;
@@ -22,6 +26,8 @@ use rehearse_document::text::shortened;
 const FORMAT: u32 = 1;
 /// How many bytes of the digest are in the name of a file.
 const NAME_LENGTH: usize = 8;
+/// Makes the names of temporary files different.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 /// How many characters of a value a message shows.
 const EXCERPT: usize = 80;
 
@@ -31,6 +37,14 @@ pub struct RecordedAnswers {
     folder: PathBuf,
     /// What was read or written, by the name of the model.
     known: Mutex<BTreeMap<String, Vec<Arc<RecordedAnswer>>>>,
+    /// What is being asked: another one with the same question waits, and plays the answer.
+    asked: Mutex<BTreeMap<PathBuf, Arc<AsyncMutex<()>>>>,
+}
+
+/// A file for an answer that is still to come.
+struct NewAnswer {
+    path: PathBuf,
+    temporary: PathBuf,
 }
 
 /// One answer, as it is in its file.
@@ -64,13 +78,14 @@ pub struct RecordedModel {
 impl RecordedAnswers {
     /// A folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> RecordedAnswers {
-        RecordedAnswers { folder: folder.into(), known: Mutex::default() }
+        RecordedAnswers { folder: folder.into(), known: Mutex::default(), asked: Mutex::default() }
     }
 
     fn folder_of(&self, model: &str) -> PathBuf {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
         let name: String = model.chars().map(|it| if is_plain(it) { it } else { '_' }).collect();
-        self.folder.join(name)
+        // Never `..`, and no hidden folder.
+        self.folder.join(if name.starts_with('.') { name.replacen('.', "_", 1) } else { name })
     }
 
     /// All answers of a model.
@@ -87,48 +102,78 @@ impl RecordedAnswers {
             |path: &Path, why: String| ModelError::RecordedAnswer { path: path.display().to_string(), why };
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => {
-                entries.collect::<Result<Vec<_>, _>>().map_err(|error| unreadable(&folder, error.to_string()))?
+                entries.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&folder, error.to_string()))?
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(unreadable(&folder, error.to_string())),
+            Err(error) => return Err(failed(&folder, error.to_string())),
         };
         let mut paths: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
         paths.sort();
         let read = paths.into_iter().map(|path| {
-            let bytes = fs::read(&path).map_err(|error| unreadable(&path, error.to_string()))?;
-            let answer: RecordedAnswer =
-                serde_json::from_slice(&bytes).map_err(|error| unreadable(&path, error.to_string()))?;
-            if answer.format != FORMAT {
-                let why = format!("its format is {}, and this version of rehearse reads {FORMAT}", answer.format);
-                return Err(unreadable(&path, why));
+            let failed = |why: String| failed(&path, format!("{why}; delete the file to ask again"));
+            let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
+            let json: Json = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
+            if json["format"] != FORMAT {
+                return Err(failed(format!(
+                    "its format is {}, and this version of rehearse reads {FORMAT}",
+                    json["format"]
+                )));
             }
+            let answer: RecordedAnswer = serde_json::from_value(json).map_err(|error| failed(error.to_string()))?;
             Ok(Arc::new(RecordedAnswer { path, ..answer }))
         });
         let all = read.collect::<Result<Vec<_>, _>>()?;
         Ok(known.entry(model.to_owned()).or_insert(all).clone())
     }
 
-    /// Keeps an answer. The file is whole or not there.
-    fn add(&self, model: &str, request: Json, response: &Response) -> Result<(), ModelError> {
+    /// The file for an answer. That it can be written is known before the question.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn create(&self, model: &str, request: &Json) -> Result<NewAnswer, ModelError> {
         let folder = self.folder_of(model);
-        let name = digest(&SHA256, request.to_string().as_bytes())
-            .as_ref()
-            .iter()
-            .take(NAME_LENGTH)
-            .fold(String::new(), |name, byte| format!("{name}{byte:02x}"));
-        let path = folder.join(format!("{name}.json"));
-        let answer = RecordedAnswer { format: FORMAT, request, response: response.clone(), path: path.clone() };
-        let failed = |why: String| ModelError::RecordedAnswer { path: path.display().to_string(), why };
+        let name = file_name(request);
+        let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = folder.join(format!("{name}.{}-{unique}.new", std::process::id()));
+        let created = fs::create_dir_all(&folder).and_then(|()| fs::File::create(&temporary));
+        created.map_err(|error| failed(&folder, format!("cannot write: {error}")))?;
+        Ok(NewAnswer { path: folder.join(format!("{name}.json")), temporary })
+    }
+
+    /// Keeps an answer. The file is whole or not there.
+    fn add(&self, model: &str, new: &NewAnswer, request: Json, response: &Response) -> Result<(), ModelError> {
+        let answer = RecordedAnswer { format: FORMAT, request, response: response.clone(), path: new.path.clone() };
+        let failed = |why: String| failed(&new.path, format!("cannot write: {why}"));
         let text = serde_json::to_string_pretty(&answer).map_err(|error| failed(error.to_string()))?;
-        let temporary = folder.join(format!("{name}.new"));
-        fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(&temporary, text + "\n"))
-            .and_then(|()| fs::rename(&temporary, &path))
+        fs::write(&new.temporary, text + "\n")
+            .and_then(|()| fs::rename(&new.temporary, &new.path))
             .map_err(|error| failed(error.to_string()))?;
         self.known.lock().entry(model.to_owned()).or_default().push(Arc::new(answer));
         Ok(())
     }
+
+    /// The lock of a question.
+    fn question(&self, model: &str, request: &Json) -> Arc<AsyncMutex<()>> {
+        self.asked.lock().entry(self.folder_of(model).join(file_name(request))).or_default().clone()
+    }
+}
+
+impl Drop for NewAnswer {
+    fn drop(&mut self) {
+        // It is not there any more if the answer came.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+/// The name of the file for a request, without its ending.
+fn file_name(request: &Json) -> String {
+    let digest = digest(&SHA256, request.to_string().as_bytes());
+    digest.as_ref().iter().take(NAME_LENGTH).fold(String::new(), |name, byte| format!("{name}{byte:02x}"))
+}
+
+fn failed(path: &Path, why: String) -> ModelError {
+    ModelError::RecordedAnswer { path: path.display().to_string(), why }
 }
 
 impl RecordedModel {
@@ -138,23 +183,31 @@ impl RecordedModel {
     /// Nothing is recorded for this request and there is no provider, the budget is used up, or the provider fails.
     pub async fn generate(&self, request: &Request<'_>) -> Result<Response, ModelError> {
         let asked = self.key(request);
-        let known = match &self.recorded {
-            Some(recorded) => recorded.all(&self.name)?,
-            None => Vec::new(),
-        };
+        let Some(recorded) = &self.recorded else { return self.ask(request).await };
+        let question = recorded.question(&self.name, &asked);
+        let _one_at_a_time = question.lock().await;
+        let known = recorded.all(&self.name)?;
         if let Some(answer) = known.iter().find(|it| it.request == asked) {
             return Ok(answer.response.clone());
         }
-        let Some(live) = &self.live else { return Err(self.not_recorded(&asked, &known)) };
+        if self.live.is_none() {
+            return Err(self.not_recorded(&asked, &known));
+        }
+        let new = recorded.create(&self.name, &asked)?;
+        let response = self.ask(request).await?;
+        recorded.add(&self.name, &new, asked, &response)?;
+        Ok(response)
+    }
+
+    /// The answer of the provider.
+    async fn ask(&self, request: &Request<'_>) -> Result<Response, ModelError> {
+        let Some(live) = &self.live else { return Err(self.not_recorded(&Json::Null, &[])) };
         if let Some(budget) = &self.budget {
             budget.check()?;
         }
         let response = live.generate(request, None).await?;
         if let Some(budget) = &self.budget {
             budget.add(&response.usage, self.price.as_ref());
-        }
-        if let Some(recorded) = &self.recorded {
-            recorded.add(&self.name, asked, &response)?;
         }
         Ok(response)
     }
@@ -322,6 +375,35 @@ mod tests {
             ask(&model(folder.path(), None, 1), "Bye", "Finds.").await,
             Err(ModelError::NotRecorded { why, .. }) if why.contains("/messages/0/content/0/text")
         ));
+    }
+
+    #[tokio::test]
+    async fn one_question_is_asked_once_even_if_several_ask_it_at_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // The provider expects one request.
+        let server = provider(1).await;
+        let model = model(folder.path(), live(&server), 1);
+        let answers = futures_util::future::join_all((0..8).map(|_| ask(&model, "Hi", "Finds."))).await;
+        answers.into_iter().for_each(|answer| drop(answer.expect("an answer")));
+        let files: Vec<_> = fs::read_dir(folder.path().join("claude")).expect("a folder").flatten().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_asked_if_the_answer_cannot_be_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("claude"), "a file").expect("writes");
+        let server = provider(0).await;
+        let error = ask(&model(folder.path(), live(&server), 1), "Hi", "Finds.").await.expect_err("a file").to_string();
+        assert!(error.starts_with("cannot use the recorded answer"), "{error}");
+    }
+
+    #[test]
+    fn a_model_has_its_folder_below_that_of_all() {
+        let answers = RecordedAnswers::new("x");
+        for (model, folder) in [("claude-4.5", "x/claude-4.5"), ("..", "x/_."), ("a/../b", "x/a_.._b")] {
+            assert_eq!(answers.folder_of(model), Path::new(folder));
+        }
     }
 
     #[tokio::test]
