@@ -191,6 +191,10 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
     if args.list {
         return list(&plan, args.format).map(|()| Outcome::without_run(Exit::Success));
     }
+    let plays = plan.cells().any(|(scenario, ..)| scenario.has_evals());
+    if plays && args.repeat.get() > 1 {
+        return Err(Failure::Usage("--repeat: models play these scenarios; repeat a step with its `runs`".to_owned()));
+    }
     let models = args.models.options(&plan)?;
     let earlier = args.models.earlier()?;
     let secrets: BTreeMap<_, _> =
@@ -219,9 +223,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         return Ok(Outcome { is_interrupted: true, ..Outcome::without_run(Exit::CannotRun) });
     };
     (result.started_at, result.interrupted, result.shard) = (started_at, interrupted, shard);
-    if let Some(earlier) = &earlier {
-        result.compare_evals(earlier);
-    }
+    args.models.complete(&mut result, plays, earlier.as_ref());
     let has_failed = |scenario: &&ScenarioResult| {
         scenario.cells.iter().any(|cell| matches!(cell.status, Status::Failed | Status::Error))
     };

@@ -182,7 +182,12 @@ impl Secrets {
                         call.arguments = serde_json::from_str(&text).unwrap_or(text.into());
                     }
                 }
-                step.models.iter_mut().flat_map(|model| &mut model.error).for_each(hide);
+                for model in &mut step.models {
+                    model.error.iter_mut().for_each(hide);
+                    let tools = model.confusions.iter_mut();
+                    let tools = tools.flat_map(|it| [Some(&mut it.expected), it.called.as_mut()]).flatten();
+                    tools.for_each(|tool| hide(&mut tool.description));
+                }
                 for problem in &mut step.problems {
                     hide(&mut problem.message);
                     let texts = problem.difference.iter_mut().flat_map(|it| [&mut it.expected, &mut it.actual]);

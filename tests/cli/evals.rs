@@ -69,7 +69,7 @@ fn a_red_eval_says_how_often_and_which_tool_was_called_instead() {
     for text in [
         "wrong: 0 of 2 runs pass, 2 must",
         "wrong, 2 times: calls: expected `forecast`, found `find_place`",
-        "right · rain:10     2/2  100 % (34–100)",
+        "right · rain:10     2/2  100 % (34–100)    1.0       0",
         "rain:10: wrong called `find_place` instead of `forecast` 2 of 2 times",
         "`forecast`: The weather of a city.",
         "`find_place`: Finds a place, and its weather.",
@@ -86,13 +86,13 @@ fn a_red_eval_says_how_often_and_which_tool_was_called_instead() {
 #[test]
 fn an_eval_is_recorded_once_and_played_without_a_key() {
     let recorded = with_provider("real", &["--record-models", "answers", "--max-cost", "0.5"]).run().code(0);
-    assert!(recorded.stdout_text().contains("$0.00"), "{}", recorded.stdout_text());
+    assert!(recorded.stdout_text().contains("providers were asked 4 times: "), "{}", recorded.stdout_text());
     let folder = std::fs::read_dir(recorded.path("answers/real")).expect("a folder");
     let names = folder.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"));
     let files: Vec<_> = names.map(|name| (recorded.read(&format!("answers/real/{name}")), name)).collect();
     assert_eq!(files.len(), 4, "two answers in each of two runs");
     let play = |server: &str| {
-        let play = eval("real", &["--record-models", "answers"]).file("server.yaml", server);
+        let play = eval("real", &["--play-models", "answers"]).file("server.yaml", server);
         files.iter().fold(play, |play, (text, name)| play.file(&format!("answers/real/{name}"), text)).run()
     };
     play(SERVER).code(0);
@@ -101,7 +101,8 @@ fn an_eval_is_recorded_once_and_played_without_a_key() {
     for part in [
         "the answer of real is not recorded (run 1)",
         r#"/tools/0/description: it has "The weather of a city.", the request has "The forecast for a city.""#,
-        "API key missing: OPENAI_API_KEY not set",
+        "only recorded answers are played",
+        "again: rehearse run evals/rain.yaml --play-models answers",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -112,9 +113,11 @@ fn what_an_eval_needs_is_checked_before_the_run() {
     let error = |models: &str, args: &[&str]| eval(models, args).run().stdout("").code(2).stderr().to_owned();
     let missing = error("real", &[]);
     assert!(missing.contains("the model `real`: API key missing: OPENAI_API_KEY not set"), "{missing}");
-    assert!(missing.contains("--record-models FOLDER"), "{missing}");
+    assert!(missing.contains("--play-models FOLDER"), "{missing}");
     let unknown = error("right", &["--model", "rigth"]);
     assert!(unknown.contains("no scenario has it in `models`; did you mean `right`?"), "{unknown}");
+    let repeated = error("right", &["--repeat", "2"]);
+    assert!(repeated.contains("repeat a step with its `runs`"), "{repeated}");
     let other = error("right", &["--against", "right.yaml"]);
     assert!(other.contains("--against right.yaml: "), "{other}");
     let cheap = eval("real", &["--max-cost", "1", "--record-models", "a"]);
@@ -135,6 +138,16 @@ fn an_earlier_result_says_what_models_do_otherwise() {
         "{}",
         now.stdout_text()
     );
+    let other = compare(&before.stdout_text().replace("Is it raining", "Was it raining"));
+    assert!(
+        other.stdout_text().contains("not compared, because one of both runs does not have it"),
+        "{}",
+        other.stdout_text()
+    );
     let same = compare(before.stdout_text());
-    assert!(same.stdout_text().contains("the models do as in the earlier run"), "{}", same.stdout_text());
+    assert!(
+        same.stdout_text().contains("compared with the earlier run: no change (1 compared)"),
+        "{}",
+        same.stdout_text()
+    );
 }

@@ -374,10 +374,11 @@ fn evals(out: &mut String, result: &RunResult, width: usize) {
     let Some(table) = eval::table(result) else { return };
     figures(out, &table.title, &table.heads, &table.rows);
     table.remarks.iter().for_each(|remark| out.push_str(&block(remark, "  ", width)));
-    if let Some(comparisons) = eval::comparisons(result) {
-        let _ = writeln!(out, "\n{}", styled("Compared with the earlier run", STRONG));
-        comparisons.iter().for_each(|sentence| out.push_str(&block(sentence, "  ", width)));
+    let sentences = eval::sentences(result);
+    if !sentences.is_empty() {
+        out.push('\n');
     }
+    sentences.iter().for_each(|sentence| out.push_str(&block(sentence, "  ", width)));
 }
 
 /// A table whose columns are as wide as they must be.

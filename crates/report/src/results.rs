@@ -157,8 +157,14 @@ impl RunResult {
         if let Some(coverage) = other.coverage {
             self.coverage.get_or_insert_default().merge(coverage);
         }
-        if let Some(comparisons) = other.comparisons {
-            self.comparisons.get_or_insert_default().extend(comparisons);
+        if let Some(comparison) = other.comparison {
+            self.comparison.get_or_insert_default().merge(comparison);
+        }
+        if let Some(other) = other.spending {
+            let spending = self.spending.get_or_insert_default();
+            spending.requests += other.requests;
+            spending.tokens += other.tokens;
+            spending.cost += other.cost;
         }
     }
 }

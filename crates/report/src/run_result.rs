@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use crate::{
     Coverage, MergedShards, Shard, Verdict,
     check::JudgedCheck,
-    eval::{EvalComparison, ModelResult},
+    eval::{EvalComparison, EvalSpending, ModelResult},
     milliseconds,
     wire_line::{WireKind, WireLine},
 };
@@ -48,7 +48,10 @@ pub struct RunResult {
     pub coverage: Option<Coverage>,
     /// What models do otherwise than in an earlier run, if there is one to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparisons: Option<Vec<EvalComparison>>,
+    pub comparison: Option<EvalComparison>,
+    /// What providers of models were asked, if models play steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spending: Option<EvalSpending>,
 }
 
 /// One cell of a scenario's matrix: a transport and a protocol version.
@@ -284,7 +287,8 @@ impl RunResult {
             totals: Totals::default(),
             scenarios: Vec::new(),
             coverage: None,
-            comparisons: None,
+            comparison: None,
+            spending: None,
         }
     }
 

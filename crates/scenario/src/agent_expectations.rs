@@ -1,5 +1,7 @@
 //! What is expected of the run of an agent, besides its answer.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use super::model_list::number;
@@ -21,15 +23,24 @@ pub(super) struct AgentExpectations {
     pub(super) judge: Option<Judge>,
 }
 
-/// What a run took, as far as something can be expected of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AgentStatistics {
+/// What an agent did, however its run ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentLog {
+    /// Its calls, in order: `tool`, `arguments`, `result` and `isError`. One that was cut off has no result.
+    pub calls: Vec<Json>,
+    /// What went wrong and did not end the run.
+    pub warnings: Vec<String>,
     /// How often the model answered.
     pub turns: u64,
     /// The tokens that it read and wrote.
     pub usage: Usage,
+}
+
+impl AgentLog {
     /// The calls with an error.
-    pub failed_calls: u64,
+    pub fn failed_calls(&self) -> u64 {
+        self.calls.iter().filter(|call| call["isError"] == true).count() as u64
+    }
 }
 
 /// The calls that a run must have.
@@ -95,27 +106,29 @@ impl AgentExpectations {
         }))
     }
 
-    /// The tools that must be called.
-    pub(super) fn expected_tools(&self) -> Vec<&str> {
-        let mut tools: Vec<_> =
-            self.calls.iter().flat_map(|expected| &expected.calls).map(|call| call.tool.as_str()).collect();
-        tools.dedup();
-        tools
+    /// The tools that must be called, each once.
+    pub(super) fn expected_tools(&self) -> BTreeSet<&str> {
+        self.calls.iter().flat_map(|expected| &expected.calls).map(|call| call.tool.as_str()).collect()
     }
 
-    /// Everything in which a run differs; `calls` are those of its result.
-    pub(super) fn check(&self, calls: &[Json], statistics: &AgentStatistics, found: &mut Vec<String>) {
+    /// The tools that are named.
+    pub(super) fn named_tools(&self) -> BTreeSet<&str> {
+        self.expected_tools().into_iter().chain(self.not_called.iter().map(String::as_str)).collect()
+    }
+
+    /// Everything in which a run differs.
+    pub(super) fn check(&self, log: &AgentLog, found: &mut Vec<String>) {
+        let AgentLog { calls, turns, usage, .. } = log;
         if let Some(expected) = &self.calls {
             expected.check(calls, found);
         }
         for tool in self.not_called.iter().filter(|tool| calls.iter().any(|call| call["tool"] == **tool)) {
             found.push(format!("notCalled: `{tool}` was called"));
         }
-        let AgentStatistics { turns, usage, failed_calls } = *statistics;
         for (key, range, value) in [
-            ("turns", self.turns, turns),
+            ("turns", self.turns, *turns),
             ("usedTokens", self.used_tokens, usage.total()),
-            ("failedCalls", self.failed_calls, failed_calls),
+            ("failedCalls", self.failed_calls, log.failed_calls()),
         ] {
             if let Some(range) = range.filter(|range| !(range.min..=range.max).contains(&value)) {
                 found.push(format!("{key}: expected {}, found {value}", range.describe()));
@@ -149,25 +162,18 @@ impl CallsExpectation {
     }
 
     fn check(&self, calls: &[Json], found: &mut Vec<String>) {
+        if self.order == CallOrder::AnyOrder {
+            return self.check_any_order(calls, found);
+        }
         let mut position = 0;
-        let mut used = vec![false; calls.len()];
-        for expected in &self.calls {
-            let candidates = match self.order {
-                CallOrder::AnyOrder => 0..calls.len(),
-                CallOrder::InOrder => position..calls.len(),
-                CallOrder::Exactly => position..calls.len().min(position + 1),
-            };
-            let matching = candidates.clone().find(|at| !used[*at] && expected.mismatches(&calls[*at]).is_empty());
-            match matching {
-                Some(at) => (position, used[at]) = (at + 1, true),
+        for (at, expected) in self.calls.iter().enumerate() {
+            let last = if self.order == CallOrder::Exactly { calls.len().min(position + 1) } else { calls.len() };
+            let left = &calls[position..last];
+            match left.iter().position(|call| expected.mismatches(call).is_empty()) {
+                Some(offset) => position += offset + 1,
                 None => {
-                    let mut left = candidates.filter(|at| !used[*at]).map(|at| &calls[at]);
-                    let same_tool = left.find(|call| call["tool"] == *expected.tool);
-                    found.push(match same_tool {
-                        Some(call) => format!("calls: {}", expected.mismatches(call).join("; ")),
-                        None => format!("calls: expected `{}`, {}", expected.tool, names(calls)),
-                    });
-                    return;
+                    let after = at.checked_sub(1).and_then(|at| self.calls.get(at));
+                    return found.push(expected.missing(left, calls, after));
                 }
             }
         }
@@ -175,6 +181,34 @@ impl CallsExpectation {
             let expected = if self.calls.is_empty() { "none" } else { "no other one" };
             found.push(format!("calls: expected {expected}, {}", names(calls)));
         }
+    }
+
+    /// Gives each expected call one of the run that no other one needs.
+    fn check_any_order(&self, calls: &[Json], found: &mut Vec<String>) {
+        // The expected call that each call of the run is given to.
+        let mut owners: Vec<Option<usize>> = vec![None; calls.len()];
+        for (at, expected) in self.calls.iter().enumerate() {
+            if !self.give(at, calls, &mut owners, &mut vec![false; calls.len()]) {
+                let left: Vec<_> = calls.iter().zip(&owners).filter(|(_, owner)| owner.is_none()).collect();
+                let left: Vec<_> = left.into_iter().map(|(call, _)| call.clone()).collect();
+                return found.push(expected.missing(&left, calls, None));
+            }
+        }
+    }
+
+    /// Finds a call for the expected one, also by giving others another one (an augmenting path of a matching).
+    fn give(&self, at: usize, calls: &[Json], owners: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+        for (call, value) in calls.iter().enumerate() {
+            if tried[call] || !self.calls[at].mismatches(value).is_empty() {
+                continue;
+            }
+            tried[call] = true;
+            if owners[call].is_none_or(|owner| self.give(owner, calls, owners, tried)) {
+                owners[call] = Some(at);
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -192,6 +226,15 @@ impl ExpectedCall {
         let fields = node.fields("a call", &["tool", "args"])?;
         let tool = fields.required("tool")?.str()?.to_owned();
         Ok(ExpectedCall { tool, args: fields.read("args", Matcher::read)? })
+    }
+
+    /// Why none of the calls that are left is the expected one.
+    fn missing(&self, left: &[Json], calls: &[Json], after: Option<&ExpectedCall>) -> String {
+        if let Some(call) = left.iter().find(|call| call["tool"] == *self.tool) {
+            return format!("calls: {}", self.mismatches(call).join("; "));
+        }
+        let after = after.map(|call| format!(" after `{}`", call.tool)).unwrap_or_default();
+        format!("calls: expected `{}`{after}, {}", self.tool, names(calls))
     }
 
     fn mismatches(&self, call: &Json) -> Vec<String> {
@@ -212,7 +255,11 @@ impl Range {
                 return Err(node.problem(format!("`{key}` needs `min` or `max`")).into());
             }
             let (min, max) = (fields.read("min", Node::integer)?, fields.read("max", Node::integer)?);
-            return Ok(Range { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) });
+            let range = Range { min: min.unwrap_or(0), max: max.unwrap_or(u64::MAX) };
+            if range.min > range.max {
+                return Err(node.problem("`min` is greater than `max`").into());
+            }
+            return Ok(range);
         }
         let exactly = node.integer()?;
         Ok(Range { min: exactly, max: exactly })
@@ -251,11 +298,11 @@ mod tests {
     use rehearse_document::{Source, parse_yaml};
     use serde_json::json;
 
-    fn check(expect: &str, calls: &[Json], statistics: AgentStatistics) -> Vec<String> {
+    fn check(expect: &str, log: &AgentLog) -> Vec<String> {
         let source = Source::new("s.yaml", expect);
         let read = parse_yaml(&source).and_then(|node| AgentExpectations::read(&node));
         let mut found = Vec::new();
-        read.expect("valid").expect("expectations").check(calls, &statistics, &mut found);
+        read.expect("valid").expect("expectations").check(log, &mut found);
         found
     }
 
@@ -263,7 +310,8 @@ mod tests {
     fn calls_are_expected_in_order_in_any_order_or_exactly() {
         let call = |tool: &str, args: Json| json!({ "tool": tool, "arguments": args });
         let calls = [call("find", json!({})), call("get", json!({ "id": 7 })), call("say", json!({ "text": "hi" }))];
-        let of = |expect: &str| check(expect, &calls, AgentStatistics::default());
+        let log = AgentLog { calls: calls.to_vec(), ..AgentLog::default() };
+        let of = |expect: &str| check(expect, &log);
         for expect in [
             "calls: [find, say]",
             "calls: get",
@@ -275,7 +323,7 @@ mod tests {
             assert_eq!(of(expect), [""; 0], "{expect}");
         }
         for (expect, problem) in [
-            ("calls: [say, find]", "calls: expected `find`, found `find`, `get`, `say`"),
+            ("calls: [say, find]", "calls: expected `find` after `say`, found `find`, `get`, `say`"),
             ("calls: [{ tool: get, args: { id: 8 } }]", "calls: get/id: expected 8, found 7"),
             ("calls: { anyOrder: [find, find] }", "calls: expected `find`, found `find`, `get`, `say`"),
             ("calls: { exactly: [find, get] }", "calls: expected no other one, found `find`, `get`, `say`"),
@@ -285,15 +333,20 @@ mod tests {
         ] {
             assert_eq!(of(expect), [problem], "{expect}");
         }
-        assert_eq!(check("calls: []", &[], AgentStatistics::default()), [""; 0]);
-        assert_eq!(check("calls: get", &[], AgentStatistics::default()), ["calls: expected `get`, no tool was called"]);
+        let nothing = AgentLog::default();
+        assert_eq!(check("calls: []", &nothing), [""; 0]);
+        assert_eq!(check("calls: get", &nothing), ["calls: expected `get`, no tool was called"]);
+        // The first one must not take what the second one needs.
+        let twice = vec![call("get", json!({ "id": 1 })), call("get", json!({ "id": 2 }))];
+        let twice = AgentLog { calls: twice, ..AgentLog::default() };
+        assert_eq!(check("calls: { anyOrder: [get, { tool: get, args: { id: 1 } }] }", &twice), [""; 0]);
     }
 
     #[test]
     fn what_a_run_took_has_limits() {
         let usage = Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() };
-        let statistics = AgentStatistics { turns: 3, usage, failed_calls: 1 };
-        let of = |expect: &str| check(expect, &[], statistics);
+        let log = AgentLog { calls: vec![json!({ "isError": true })], turns: 3, usage, ..AgentLog::default() };
+        let of = |expect: &str| check(expect, &log);
         assert_eq!(of("{ turns: 3, usedTokens: { max: 1000 }, failedCalls: { min: 1 } }"), [""; 0]);
         assert_eq!(
             of("{ turns: { max: 2 }, usedTokens: { min: 1001, max: 2000 }, failedCalls: 0 }"),
@@ -315,6 +368,7 @@ mod tests {
         for (text, message) in [
             ("calls: { inorder: [a] }", "s.yaml:1:10: "),
             ("turns: { }", "s.yaml:1:8: `turns` needs `min` or `max`"),
+            ("turns: { min: 2, max: 1 }", "s.yaml:1:8: `min` is greater than `max`"),
             ("judge: { prompt: x }", "s.yaml:1:8: `judge` needs a `model`"),
             ("judge: { model: m, prompt: x, threshold: 2 }", "s.yaml:1:42: `threshold` must be a number from 0 to 1"),
         ] {

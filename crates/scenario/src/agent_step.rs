@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Observation, StepOutcome,
-    agent_expectations::AgentStatistics,
+    agent_expectations::AgentLog,
     cell_run::CellRunner,
     error::StepError,
     model_list::valid_script,
@@ -16,7 +16,7 @@ use super::{
     observation::{observe_raw, observe_result},
 };
 use rehearse_agent::{
-    Agent, AgentError, AgentOptions, Conversation, EmitFuture, Event, EventSink, RunLabel, RunStatistics, ToolFormat,
+    Agent, AgentError, AgentOptions, Conversation, EmitFuture, Event, EventSink, RunLabel, ToolFormat,
 };
 use rehearse_client::Failure;
 use rehearse_document::{
@@ -156,22 +156,22 @@ impl EvalOptions {
 /// How many of the runs must pass: their number, or their share, such as `80%`.
 fn read_required(node: &Node, runs: u32) -> Result<u32, Problems> {
     let wrong =
-        || node.problem(format!("`pass` must be a number up to {runs} (`runs`), or a share such as 80%")).into();
+        || node.problem(format!("`pass` must be a number from 1 to {runs} (`runs`), or a share such as 80%")).into();
     let share = node.as_str().and_then(|text| text.strip_suffix('%')?.trim_end().parse::<f64>().ok());
     match share {
-        Some(share) if (0.0..=100.0).contains(&share) => Ok((share * f64::from(runs) / 100.0 - 1e-9).ceil() as u32),
+        Some(share) if share > 0.0 && share <= 100.0 => Ok((share * f64::from(runs) / 100.0 - 1e-9).ceil() as u32),
         Some(_) => Err(wrong()),
-        None => node.integer().ok().filter(|required| *required <= runs).ok_or_else(wrong),
+        None => node.integer().ok().filter(|required| (1..=runs).contains(required)).ok_or_else(wrong),
     }
 }
 
 /// The tool calls of a run, each with its result, and what the run took.
 #[derive(Default)]
-struct CallLog(Mutex<(Vec<Json>, RunStatistics)>);
+struct CallLog(Mutex<AgentLog>);
 
 impl EventSink for CallLog {
     fn emit<'a>(&'a self, _: &'a RunLabel, event: Event<'a>) -> EmitFuture<'a> {
-        let (calls, statistics) = &mut *self.0.lock();
+        let AgentLog { calls, warnings, turns, usage } = &mut *self.0.lock();
         match event {
             Event::ToolCall { call, .. } => {
                 let arguments = serde_json::from_str(&call.arguments);
@@ -185,7 +185,8 @@ impl EventSink for CallLog {
                     call["isError"] = result.is_error.into();
                 }
             }
-            Event::Ended { statistics: taken, .. } => *statistics = taken,
+            Event::Warning(text) => warnings.push(text.to_owned()),
+            Event::Ended { statistics, .. } => (*turns, *usage) = (statistics.turns.into(), statistics.usage),
             _ => {}
         }
         Box::pin(std::future::ready(Ok(())))
@@ -235,6 +236,7 @@ impl CellRunner<'_> {
             ..usual
         };
         let log = Arc::new(CallLog::default());
+        let (name, asks_provider) = (model.name().to_owned(), matches!(model, Model::Recorded(_)));
         let agent = Agent::new(Arc::new(model), hub.clone(), options).with_sink(log.clone());
         let label = RunLabel { agent: self.scenario.name.as_str().into(), run_id: "1".into() };
         let prompt = vec![Block::text(self.prompt_of(step)?)];
@@ -249,7 +251,8 @@ impl CellRunner<'_> {
                 None
             }
         };
-        let (mut observation, error) = match run {
+        let is_late = run.is_none();
+        let (mut observation, mut error) = match run {
             None => (Observation::from_failure(&Failure::Timeout(limit)), None),
             Some(Ok(run)) => (observe_raw(Ok(run.answer.to_tool_result())), None),
             Some(Err(error)) => {
@@ -258,15 +261,16 @@ impl CellRunner<'_> {
                 (observation, if let AgentError::Model(error) = error { Some(error) } else { None })
             }
         };
-        let (calls, statistics) = std::mem::take(&mut *log.0.lock());
+        let log = std::mem::take(&mut *log.0.lock());
         if let StepOutcome::Result(result) = &mut observation.outcome {
-            result["calls"] = calls.into();
+            result["calls"] = log.calls.clone().into();
         }
-        observation.agent = Some(AgentStatistics {
-            turns: statistics.turns.into(),
-            usage: statistics.usage,
-            failed_calls: statistics.failed_calls.into(),
-        });
+        // A provider that does not answer says nothing of the server.
+        let waits_for_tool = log.calls.last().is_some_and(|call| call.get("isError").is_none());
+        if is_late && asks_provider && !waits_for_tool {
+            error = Some(ModelError::TimedOut { endpoint: name, limit });
+        }
+        observation.agent = Some(log);
         Ok(AgentOutcome { observation, error })
     }
 }

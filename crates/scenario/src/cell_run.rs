@@ -121,7 +121,8 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     let (status, reason) = match ended {
         Ok(()) if failed => (Status::Failed, None),
         Ok(()) if steps.iter().all(|step| step.status == Status::NotApplicable) => {
-            (Status::NotApplicable, Some("`only` excludes every step in this cell".into()))
+            let models = if scenario.has_evals() { ", or none of its models plays" } else { "" };
+            (Status::NotApplicable, Some(format!("`only` excludes every step in this cell{models}")))
         }
         Ok(()) => (Status::Passed, None),
         Err((status, why)) => (status, Some(why)),
@@ -209,7 +210,9 @@ impl CellRunner<'_> {
             }
             let error = ran.as_ref().ok().and_then(|ran| ran.as_ref()?.error());
             let (Evaluation { problems, models }, status) = match ran {
-                Ok(Some(evaluation)) if error.is_some() => (evaluation, Status::Error),
+                Ok(Some(evaluation)) if error.is_some() && evaluation.problems.is_empty() => {
+                    (evaluation, Status::Error)
+                }
                 Ok(Some(evaluation)) if evaluation.problems.is_empty() => (evaluation, Status::Passed),
                 Ok(Some(evaluation)) => (evaluation, Status::Failed),
                 Ok(None) => (Evaluation::default(), Status::NotApplicable),

@@ -1,7 +1,10 @@
 //! Lets the models of an eval play their step, each several times.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -19,13 +22,13 @@ use super::{
     model_list::{ModelDefinition, OpenModel},
 };
 use rehearse_agent::{Agent, AgentError, AgentOptions, Conversation, RunLabel};
-use rehearse_document::{Source, parse_yaml};
+use rehearse_document::{Source, nearest, parse_yaml};
 use rehearse_hub::{Hub, HubOptions};
 use rehearse_llm::{final_answer::AnswerSchema, model::Block};
 use rehearse_report::eval::{AgentCall, AgentRun, ModelResult, confusions};
 
 /// The longest run of a model of a provider, unless the step says otherwise.
-const RUN_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+const RUN_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// What a judge is asked to do.
 const JUDGE: &str = "You grade the work of an assistant that has tools. You get the task, the calls of tools, the answer, \
                      and what a good answer is. Call `final_answer` with your grade from 0 (bad) to 1 (good) and the reason. \
@@ -42,7 +45,11 @@ impl CellRunner<'_> {
         let Action::Agent(agent) = &step.action else { return Ok(None) };
         let Some(eval) = agent.eval() else { return Ok(None) };
         let mut evaluation = Evaluation::default();
-        for (name, _) in eval.models.iter().filter(|(name, _)| options.only.is_empty() || options.only.contains(name)) {
+        let unknown = self.unknown_tools(step);
+        if !unknown.is_empty() {
+            return Ok(Some(unknown.into()));
+        }
+        for (name, _) in eval.models.iter().filter(|(name, _)| options.may_play(name)) {
             let Some(definition) = self.model(name) else { continue };
             let played = self.play_all(step, agent, eval, definition, options).await?;
             evaluation.add(played);
@@ -54,7 +61,20 @@ impl CellRunner<'_> {
         self.scenario.models.iter().find(|model| model.name == name)
     }
 
-    /// All runs of one model, up to one in which it cannot be asked.
+    /// The tools that are expected and that no server has. A name that is wrong would never be called.
+    fn unknown_tools(&self, step: &Step) -> Vec<String> {
+        let registry = self.servers[step.server].hub.registry();
+        let known: Vec<_> = registry.tools().iter().map(|tool| tool.name.as_str()).collect();
+        let named = step.expect.as_ref().map(Expectations::named_tools).unwrap_or_default();
+        let unknown = named.into_iter().filter(|name| registry.get(name).is_none());
+        let sentence = |name| match nearest(name, &known) {
+            Some(near) => format!("`{name}` is no tool that the model gets; did you mean `{near}`?"),
+            None => format!("`{name}` is no tool that the model gets; it gets {}", known.join(", ")),
+        };
+        unknown.map(sentence).collect()
+    }
+
+    /// All runs of one model. After one in which it cannot be asked, no other one starts.
     async fn play_all(
         &self,
         step: &Step,
@@ -69,20 +89,27 @@ impl CellRunner<'_> {
             Ok(opened) => opened,
             Err(error) => return Ok(ModelResult { error: Some(error.to_string()), ..played }),
         };
-        let runs = stream::iter(1..=eval.runs).map(|run| self.play_once(step, agent, &opened, run, options));
-        let mut runs = runs.buffered(eval.concurrency);
+        let is_over = AtomicBool::new(false);
+        let play = async |run: u32| -> Result<Option<Result<AgentRun, String>>, StepError> {
+            if is_over.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let run = self.play_once(step, agent, &opened, run, options).await?;
+            is_over.fetch_or(run.is_err(), Ordering::Relaxed);
+            Ok(Some(run))
+        };
+        let mut runs = std::pin::pin!(stream::iter(1..=eval.runs).map(play).buffered(eval.concurrency));
         while let Some(run) = runs.next().await {
             match run? {
-                Ok(run) => played.runs.push(run),
-                Err(error) => {
-                    played.error = Some(error);
-                    break;
-                }
+                Some(Ok(run)) => played.runs.push(run),
+                Some(Err(error)) => played.error = played.error.or(Some(error)),
+                None => {}
             }
         }
         let registry = self.servers[step.server].hub.registry();
         let describe = |name: &str| registry.get(name).and_then(|tool| tool.description.clone()).unwrap_or_default();
         let expected = step.expect.as_ref().map(Expectations::expected_tools).unwrap_or_default();
+        let expected: Vec<_> = expected.into_iter().collect();
         played.confusions = confusions(&expected, played.runs.iter().map(|run| &run.calls[..]), describe);
         Ok(played)
     }
@@ -101,27 +128,29 @@ impl CellRunner<'_> {
         let definition = opened.definition;
         let usual = if definition.is_of_provider() { RUN_TIMEOUT } else { server.timeouts.call };
         let (model, generation) = (opened.of_run(run)?, definition.generation.clone());
-        let played = self.play(&server.hub, agent, model, generation, step.timeout.unwrap_or(usual)).await?;
-        let AgentOutcome { observation, error: None } = played else {
+        let limit = step.timeout.unwrap_or(usual);
+        let played = self.play(&server.hub, agent, model, generation, limit).await?;
+        let AgentOutcome { mut observation, error: None } = played else {
             return Ok(Err(played.error.map(|error| error.to_string()).unwrap_or_default()));
         };
         let mut problems = Expectations::check(step.expect.as_ref(), &observation);
         if let Some(judge) = step.expect.as_ref().and_then(Expectations::judge).filter(|_| problems.is_empty()) {
-            match self.grade(judge, agent, &observation, run, options).await? {
+            match self.grade(judge, agent, &observation, run, limit, options).await? {
                 Ok(found) => problems.extend(found),
                 Err(error) => return Ok(Err(format!("the judge {}: {error}", judge.model.0))),
             }
         }
-        let statistics = observation.agent.unwrap_or_default();
+        let log = observation.agent.take().unwrap_or_default();
         Ok(Ok(AgentRun {
             passed: problems.is_empty(),
             problems,
-            calls: calls(&observation),
+            warnings: log.warnings,
+            calls: log.calls.iter().map(call).collect(),
             answer: answer(&observation),
-            turns: u32::try_from(statistics.turns).unwrap_or(u32::MAX),
-            input_tokens: statistics.usage.input_tokens,
-            output_tokens: statistics.usage.output_tokens,
-            cost: definition.price.as_ref().map(|price| price.cost(&statistics.usage)),
+            turns: u32::try_from(log.turns).unwrap_or(u32::MAX),
+            input_tokens: log.usage.input_tokens,
+            output_tokens: log.usage.output_tokens,
+            cost: definition.price.as_ref().map(|price| price.cost(&log.usage)),
             duration: started.elapsed(),
         }))
     }
@@ -133,6 +162,7 @@ impl CellRunner<'_> {
         agent: &AgentStep,
         observation: &Observation,
         run: u32,
+        limit: Duration,
         options: &ModelOptions,
     ) -> Result<Result<Option<String>, String>, StepError> {
         let Some(definition) = self.model(&judge.model.0) else { return Ok(Ok(None)) };
@@ -151,20 +181,19 @@ impl CellRunner<'_> {
             ..AgentOptions::default()
         };
         let grader = Agent::new(Arc::new(opened.of_run(run)?), Hub::new([], HubOptions::default()), agent_options);
-        let calls = match &observation.outcome {
-            StepOutcome::Result(result) => result["calls"].clone(),
-            _ => Json::Null,
-        };
         let work = json!({
             "task": self.prompt_of(agent)?,
-            "calls": calls,
+            "calls": observation.agent.as_ref().map(|log| &log.calls),
             "answer": answer(observation),
             "criterion": judge.prompt,
         });
         let label = RunLabel { agent: "judge".into(), run_id: run.to_string().into() };
         let (mut conversation, cancel) = (Conversation::default(), CancellationToken::new());
         let prompt = vec![Block::text(format!("{work:#}"))];
-        let graded = grader.run(&mut conversation, prompt, &label, &cancel, None).await;
+        let grading = grader.run(&mut conversation, prompt, &label, &cancel, None);
+        let Ok(graded) = tokio::time::timeout(limit, grading).await else {
+            return Ok(Err(format!("it gave no grade within {limit:?}")));
+        };
         let grade = match graded {
             Ok(run) => run.answer.structured.and_then(|json| serde_json::from_str::<Json>(json.get()).ok()),
             Err(AgentError::Model(error)) => return Ok(Err(error.to_string())),
@@ -179,15 +208,12 @@ impl CellRunner<'_> {
     }
 }
 
-fn calls(observation: &Observation) -> Vec<AgentCall> {
-    let StepOutcome::Result(result) = &observation.outcome else { return Vec::new() };
-    let calls = result["calls"].as_array().into_iter().flatten();
-    let call = |call: &Json| AgentCall {
+fn call(call: &Json) -> AgentCall {
+    AgentCall {
         tool: call["tool"].as_str().unwrap_or_default().to_owned(),
         arguments: call["arguments"].clone(),
         is_error: call["isError"] == true,
-    };
-    calls.map(call).collect()
+    }
 }
 
 /// The texts of the answer, or why there is none.
@@ -320,6 +346,39 @@ steps:
     }
 
     #[tokio::test]
+    async fn a_tool_that_is_not_there_fails_the_step_before_a_model_is_asked() {
+        let folder = folder(&[]);
+        let text = "models: { right: 'scripted:right.yaml' }".to_owned()
+            + &STEP.replace("MODELS", "right").replace("notCalled: find_place", "notCalled: find_plaec");
+        let result = play(&folder, &text, ModelOptions::default()).await;
+        let step = step(&result);
+        assert_eq!((step.status, step.models.len()), (Status::Failed, 0));
+        let problem = "`find_plaec` is no tool that the model gets; did you mean `find_place`?";
+        assert_eq!(step.problems[0].message, problem);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_cut_off_keeps_its_calls_and_blames_who_did_not_answer() {
+        let slow_tool = SERVER.replace("reply: Rain.", "steps: [{ wait: 60m }, { reply: Rain. }]");
+        let slow_model = RIGHT.replace("'It is {{ result }}'", "{ wait: 60m, text: x }");
+        let script = ScriptedModel::parse(&Source::new("slow.yaml", slow_model)).expect("valid");
+        let endpoint = ModelEndpoint::start(script, EndpointOptions::default()).await.expect("starts");
+        let real = format!("models: {{ m: {{ model: 'openai:g', baseUrl: '{}' }} }}", endpoint.url());
+        let scripted = "models: { m: 'scripted:right.yaml' }";
+        let step_text = STEP.replace("MODELS", "m").replace("steps:\n  - agent", "steps:\n  - timeout: 1s\n    agent");
+        for (models, server, status) in [(&*real, SERVER, Status::Error), (scripted, &*slow_tool, Status::Failed)] {
+            let folder = folder(&[("server.yaml", server)]);
+            let result = play(&folder, &(models.to_owned() + &step_text), ModelOptions::default()).await;
+            let step = step(&result);
+            assert_eq!(step.status, status, "{models} {:?}", step.problems);
+            if status == Status::Failed {
+                assert_eq!(step.models[0].runs[0].calls[0].tool, "forecast");
+                assert!(step.problems.iter().all(|problem| !problem.message.contains("no tool was called")));
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_judge_grades_what_meets_the_other_expectations() {
         let judge = "rules:
   - when: { prompt: { contains: It is Rain } }
@@ -341,6 +400,16 @@ steps:
     }
 
     #[test]
+    fn a_judge_needs_models() {
+        let text = "servers: { s: { mock: server.yaml } }\nsteps: [{ agent: { model: right.yaml, prompt: x }, expect: { judge: { \
+                    model: m, prompt: x } } }]";
+        let path = folder(&[]);
+        let parsed = Scenario::parse(&Source::new("s.yaml", text), &path.path().join("s.yaml"), BUILTINS);
+        let error = parsed.map(|_| ()).expect_err("no models").to_string();
+        assert_eq!(error, "s.yaml:2:9: `judge` needs an `agent` with `models`");
+    }
+
+    #[test]
     fn mistakes_in_evals_have_a_position() {
         let path = std::path::Path::new("weather.yaml");
         let server = "servers: { s: { mock: basic } }\n";
@@ -356,11 +425,19 @@ steps:
             ("models: { m: 'oracle:c' }\nsteps: [{ connect: {} }]", "weather.yaml:2:14: unknown model type"),
             (
                 "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: m, runs: 3, pass: 4 } }]",
-                "weather.yaml:3:57: `pass` must be a number up to 3",
+                "weather.yaml:3:57: `pass` must be a number from 1 to 3",
             ),
             (
                 "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: m }, snapshot: y }]",
                 "weather.yaml:3:44: a step with `models` cannot have `snapshot`",
+            ),
+            (
+                "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: [m, m] } }]",
+                "weather.yaml:3:43: `m` is named twice",
+            ),
+            (
+                "models: { m: { model: 'openai:c', price: { input: 1, output: 2, date: 2026-13-01 } } }\nsteps: [{ connect: {} }]",
+                "weather.yaml:2:71: `date` must be a day",
             ),
             ("steps: [{ call: { tool: x }, expect: { calls: [y] } }]", "weather.yaml:2:40: only `agent` has `calls`"),
             (

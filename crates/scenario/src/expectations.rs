@@ -1,6 +1,6 @@
 //! The expectations of a step.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use serde_json::Value as Json;
 
@@ -218,8 +218,13 @@ impl Expectations {
     }
 
     /// The tools that an agent must call.
-    pub(super) fn expected_tools(&self) -> Vec<&str> {
+    pub(super) fn expected_tools(&self) -> BTreeSet<&str> {
         self.agent.as_ref().map(AgentExpectations::expected_tools).unwrap_or_default()
+    }
+
+    /// The tools that the expectations of an agent name.
+    pub(super) fn named_tools(&self) -> BTreeSet<&str> {
+        self.agent.as_ref().map(AgentExpectations::named_tools).unwrap_or_default()
     }
 
     /// Whether the requests of the server are checked.
@@ -263,6 +268,7 @@ impl Expectations {
                 let allowed = expect.and_then(|expect| expect.is_error).unwrap_or(ToolError::Unexpected);
                 if !expects_failure && !allowed.allows(is_error) {
                     found.push(match is_error {
+                        true if observation.agent.is_some() => format!("the run has no answer: {}", texts(result)),
                         true => format!("the tool reports an error: {}", texts(result)),
                         false => format!("isError: expected true, found false; the result is {}", excerpt(result)),
                     });
@@ -312,12 +318,8 @@ impl Expectations {
                 mismatches(name, matcher, Some(&list.clone().into()), &mut found);
             }
         }
-        if let (Some(agent), Some(statistics)) = (expect.and_then(|it| it.agent.as_ref()), &observation.agent) {
-            let calls = match &observation.outcome {
-                StepOutcome::Result(result) => result["calls"].as_array(),
-                _ => None,
-            };
-            agent.check(calls.map(Vec::as_slice).unwrap_or_default(), statistics, &mut found);
+        if let (Some(agent), Some(log)) = (expect.and_then(|it| it.agent.as_ref()), &observation.agent) {
+            agent.check(log, &mut found);
         }
         if let (Some(matcher), Some(status)) = (expect.and_then(|it| it.status.as_ref()), observation.status) {
             mismatches("status", matcher, Some(&status.into()), &mut found);

@@ -80,7 +80,7 @@ mod tests;
 mod volatile;
 
 pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
-pub use agent_expectations::AgentStatistics;
+pub use agent_expectations::AgentLog;
 pub use answers::parse_answers;
 pub use coverage::Usage;
 pub use expectations::Expectations;

@@ -171,6 +171,10 @@ impl Scenario {
             let hint = "serve it with `rehearse mock`, or name it in a scenario: `servers: { s: { mock: FILE } }`";
             return Err(root.problem("this is a mock script, not a scenario").hint(hint).into());
         }
+        if !has("steps") && has("rules") {
+            let problem = root.problem("this is the script of a model, not a scenario");
+            return Err(problem.hint("put it beside the folder of scenarios, as `../NAME.yaml`").into());
+        }
         let fields = root.fields("a scenario", KEYS)?;
         let mut templates = Templates::new(source, NAMES);
         let server_nodes = fields.get("servers");
@@ -232,12 +236,21 @@ impl Scenario {
         })
     }
 
-    /// The models that play steps of the scenario or grade them, of those that may.
+    /// Whether models play a step.
+    pub fn has_evals(&self) -> bool {
+        self.steps.iter().any(|step| step.action.eval().is_some())
+    }
+
+    /// The models that play steps of the scenario, of those that may, and those that grade them.
     pub fn used_models(&self, options: &ModelOptions) -> impl Iterator<Item = &ModelDefinition> {
-        let named: HashSet<_> = self.steps.iter().flat_map(named_models).map(|(name, _)| name.as_str()).collect();
-        self.models.iter().filter(move |model| {
-            named.contains(&*model.name) && (options.only.is_empty() || options.only.contains(&model.name))
-        })
+        let mut used = HashSet::new();
+        for step in &self.steps {
+            let players = step.action.eval().into_iter().flat_map(|eval| &eval.models).map(|(name, _)| name.as_str());
+            let players: Vec<_> = players.filter(|name| options.may_play(name)).collect();
+            let judge = step.expect.as_ref().and_then(Expectations::judge).filter(|_| !players.is_empty());
+            used.extend(players.into_iter().chain(judge.map(|judge| judge.model.0.as_str())));
+        }
+        self.models.iter().filter(move |model| used.contains(&*model.name))
     }
 
     /// Lets the steps meet the server at `target` instead of the one that the file describes under this name. The matrix

@@ -20,8 +20,8 @@ use rehearse_llm::model::{
     Budget, GenerationOptions, HttpModel, Model, Price, RecordedAnswers, RecordedModel, ScriptedModel,
 };
 
-/// The longest time for one request to a provider.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// The longest time for one try of a request to a provider.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// A model that steps can name.
 #[derive(Clone, Debug)]
@@ -50,6 +50,8 @@ enum ModelSource {
 pub struct ModelOptions {
     /// Where the answers of providers are kept and played from.
     pub recorded: Option<Arc<RecordedAnswers>>,
+    /// Whether only recorded answers are played.
+    pub only_recorded: bool,
     /// The most that all requests may take together.
     pub budget: Option<Arc<Budget>>,
     /// Only these models play; empty: all.
@@ -71,7 +73,20 @@ pub(super) struct OpenModel<'a> {
 impl Default for ModelOptions {
     /// Nothing is recorded, and the variables are those of this process.
     fn default() -> Self {
-        ModelOptions { recorded: None, budget: None, only: Vec::new(), variables: Machine::here().variables }
+        ModelOptions {
+            recorded: None,
+            only_recorded: false,
+            budget: None,
+            only: Vec::new(),
+            variables: Machine::here().variables,
+        }
+    }
+}
+
+impl ModelOptions {
+    /// Whether a model of this name plays.
+    pub(super) fn may_play(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
 }
 
@@ -94,8 +109,15 @@ impl ModelDefinition {
         let fields = node.fields("a model", &keys)?;
         let text = |key: &str| fields.read(key, |node| Ok(node.str()?.to_owned()));
         let mut source = ModelSource::read(fields.required("model")?, folder)?;
-        if let ModelSource::Provider { base_url, key_variable, .. } = &mut source {
-            (*base_url, *key_variable) = (text("baseUrl")?, text("keyVariable")?);
+        match &mut source {
+            ModelSource::Provider { base_url, key_variable, .. } => {
+                (*base_url, *key_variable) = (text("baseUrl")?, text("keyVariable")?);
+            }
+            ModelSource::Script(_) => {
+                if let Some(entry) = ["baseUrl", "keyVariable"].iter().find_map(|key| fields.entry(key)) {
+                    return Err(Problem::new(entry.key_span, format!("a script has no `{}`", entry.key)).into());
+                }
+            }
         }
         let generation = GenerationOptions {
             max_tokens: fields.read("maxTokens", Node::integer)?,
@@ -126,6 +148,7 @@ impl ModelDefinition {
                 timeout: REQUEST_TIMEOUT,
             };
             match spec.to_model(&access) {
+                _ if options.only_recorded => missing = "only recorded answers are played".to_owned(),
                 Ok(Model::Http(model)) => live = Some(Arc::new(model)),
                 Ok(_) => {}
                 Err(error @ ModelSpecError::NoKey(_)) if options.recorded.is_some() => missing = error.to_string(),
@@ -237,7 +260,8 @@ fn read_price(node: &Node) -> Result<Price, Problems> {
     let is_date = date.str().is_ok_and(|text| {
         let parts: Vec<_> =
             text.split('-').map(|part| (part.len(), part.bytes().all(|it| it.is_ascii_digit()))).collect();
-        parts == [(4, true), (2, true), (2, true)]
+        let number = |at: usize| text.split('-').nth(at).and_then(|part| part.parse::<u32>().ok()).unwrap_or_default();
+        parts == [(4, true), (2, true), (2, true)] && (1..=12).contains(&number(1)) && (1..=31).contains(&number(2))
     });
     if !is_date {
         return Err(date.problem("`date` must be a day, such as 2026-11-01").into());

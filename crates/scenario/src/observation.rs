@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Map, Value as Json, json, value::RawValue};
 
-use super::agent_expectations::AgentStatistics;
+use super::agent_expectations::AgentLog;
 use rehearse_client::{ConnectError, Failure};
 use rehearse_protocol::{Version, names::META_SERVER_INFO};
 
@@ -29,8 +29,8 @@ pub struct Observation {
     pub status: Option<u16>,
     /// The longest time in a call without a report of progress.
     pub longest_pause: Option<Duration>,
-    /// What the run of an agent took.
-    pub agent: Option<AgentStatistics>,
+    /// What an agent did.
+    pub agent: Option<AgentLog>,
 }
 
 /// The outcome of a step.

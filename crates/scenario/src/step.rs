@@ -142,6 +142,9 @@ impl Step {
             let message = format!("`{}` has no effect: `{key}` uses no server", entry.key);
             return Err(Problem::new(entry.key_span, message).hint("remove it").into());
         }
+        if expect.as_ref().is_some_and(|expect| expect.judge().is_some()) && action.eval().is_none() {
+            return Err(node.problem("`judge` needs an `agent` with `models`").into());
+        }
         if let Some(entry) = ["snapshot", "capture"].iter().find_map(|key| fields.entry(key))
             && action.eval().is_some()
         {

@@ -1,20 +1,30 @@
 //! The options of `rehearse run` for the models that play steps.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use clap::Args;
 
 use crate::cli::{Failure, shard};
+use rehearse_agent::ModelSpecError;
 use rehearse_document::nearest;
-use rehearse_llm::model::{Budget, RecordedAnswers};
-use rehearse_report::RunResult;
+use rehearse_llm::model::{Budget, RecordedAnswers, Spending};
+use rehearse_report::{RunResult, eval::EvalSpending};
 use rehearse_scenario::{ModelOptions, Plan};
+use rehearse_system::program::quoted;
 
 #[derive(Debug, Args)]
 pub(super) struct ModelArgs {
     /// Keep the answers of models in this folder and play those that are there, for which no key is needed
     #[arg(long, value_name = "FOLDER", hide_short_help = true, help_heading = "Models")]
     record_models: Option<PathBuf>,
+    /// Play the answers in this folder, and ask no provider
+    #[arg(long, value_name = "FOLDER", hide_short_help = true, help_heading = "Models")]
+    #[arg(conflicts_with = "record_models")]
+    play_models: Option<PathBuf>,
     /// Let only this model of `models` play (repeatable)
     #[arg(long = "model", value_name = "NAME", hide_short_help = true, help_heading = "Models")]
     models: Vec<String>,
@@ -27,6 +37,9 @@ pub(super) struct ModelArgs {
     /// Say what models do otherwise than in this JSON of an earlier run
     #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Models")]
     against: Option<PathBuf>,
+    /// One for all runs of --watch.
+    #[arg(skip)]
+    budget: OnceLock<Arc<Budget>>,
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -47,9 +60,12 @@ impl ModelArgs {
             let near = nearest(unknown, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(Failure::Usage(format!("--model {unknown}: no scenario has it in `models`{near}")));
         }
+        let folder = self.record_models.as_ref().or(self.play_models.as_ref());
+        let budget = self.budget.get_or_init(|| Arc::new(Budget::new(self.max_cost, self.max_tokens)));
         let options = ModelOptions {
-            recorded: self.record_models.as_ref().map(|folder| Arc::new(RecordedAnswers::new(folder))),
-            budget: Some(Arc::new(Budget::new(self.max_cost, self.max_tokens))),
+            recorded: folder.map(|folder| Arc::new(RecordedAnswers::new(folder))),
+            only_recorded: self.play_models.is_some(),
+            budget: Some(budget.clone()),
             only: self.models.clone(),
             ..ModelOptions::default()
         };
@@ -57,9 +73,11 @@ impl ModelArgs {
             for model in scenario.used_models(&options) {
                 let place = format!("{}: the model `{}`", scenario.path.display(), model.name);
                 model.check(&options).map_err(|error| {
-                    Failure::Usage(format!(
-                        "{place}: {error}; set it, or play recorded answers with --record-models FOLDER"
-                    ))
+                    let hint = match error {
+                        ModelSpecError::NoKey(_) => "; set it, or play recorded answers with --play-models FOLDER",
+                        _ => "",
+                    };
+                    Failure::Usage(format!("{place}: {error}{hint}"))
                 })?;
                 if self.max_cost.is_some() && model.is_of_provider() && model.price.is_none() {
                     return Err(Failure::Usage(format!(
@@ -70,6 +88,27 @@ impl ModelArgs {
             }
         }
         Ok(options)
+    }
+
+    /// Adds to a result what was spent and how it differs from the earlier one, and the options to its command lines.
+    pub(super) fn complete(&self, result: &mut RunResult, plays: bool, earlier: Option<&RunResult>) {
+        if let Some(earlier) = earlier {
+            result.compare_evals(earlier);
+        }
+        let spent = self.budget.get().filter(|_| plays).map(|budget| budget.spent());
+        result.spending = spent.map(|Spending { requests, tokens, cost }| EvalSpending { requests, tokens, cost });
+        let folder = match (&self.record_models, &self.play_models) {
+            (Some(folder), _) => Some(("--record-models", folder)),
+            (None, folder) => folder.as_ref().map(|folder| ("--play-models", folder)),
+        };
+        let folder =
+            folder.into_iter().map(|(option, folder)| format!(" {option} {}", quoted(&folder.display().to_string())));
+        let models = self.models.iter().map(|name| format!(" --model {}", quoted(name)));
+        let options: String = folder.chain(models).collect();
+        for scenario in result.scenarios.iter_mut().filter(|_| !options.is_empty()) {
+            let path = quoted(&scenario.path.display().to_string());
+            scenario.again = Some(format!("rehearse run {path}{options}"));
+        }
     }
 
     /// The result to compare with.

@@ -1,16 +1,31 @@
 //! What models do otherwise than in an earlier run.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::ModelResult;
 use crate::RunResult;
 
+/// The evals of a run beside those of an earlier one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalComparison {
+    /// How many tasks of a model were compared.
+    pub compared: usize,
+    /// What is done otherwise.
+    pub changes: Vec<EvalChange>,
+    /// The task and the model of what only one of the runs has played.
+    pub not_compared: Vec<String>,
+}
+
 /// How often something happened before and now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EvalComparison {
+pub struct EvalChange {
     /// The scenario, the step and the cell.
     pub task: String,
     pub model: String,
@@ -23,41 +38,73 @@ pub struct EvalComparison {
 }
 
 impl RunResult {
-    /// Says what the models do otherwise than in an earlier run, in the same steps and cells. Steps and models that only one
-    /// of the runs has are not compared.
+    /// Says what the models do otherwise than in an earlier run: in the same cells, and the same steps by their number and
+    /// their prompt.
     pub fn compare_evals(&mut self, earlier: &RunResult) {
-        let before: Vec<_> = evals(earlier).collect();
-        let mut found = Vec::new();
-        for (task, now) in evals(self) {
-            let same = before.iter().find(|(other, result)| *other == task && result.model == now.model);
-            if let Some((_, before)) = same {
-                found.extend(compare(&task, before, now));
+        let (before, now) = (evals(earlier), evals(self));
+        let mut comparison = EvalComparison::default();
+        for (key, result) in &now {
+            match before.get(key) {
+                Some(before) => {
+                    comparison.compared += 1;
+                    comparison.changes.extend(compare(&key.task, before, result));
+                }
+                None => comparison.not_compared.push(key.to_string()),
             }
         }
-        self.comparisons = Some(found);
+        comparison.not_compared.extend(before.keys().filter(|key| !now.contains_key(key)).map(ToString::to_string));
+        self.comparison = Some(comparison);
     }
 }
 
-/// What models have played, each with its task.
-fn evals(result: &RunResult) -> impl Iterator<Item = (String, &ModelResult)> {
-    result.scenarios.iter().flat_map(|scenario| {
-        scenario.cells.iter().flat_map(move |cell| {
-            cell.steps.iter().flat_map(move |step| {
-                let task = format!("{}: {} in {}", scenario.name, step.title, cell.cell);
-                step.models.iter().map(move |model| (task.clone(), model))
-            })
-        })
-    })
+impl EvalComparison {
+    /// Adds that of another part of the run.
+    pub(crate) fn merge(&mut self, other: EvalComparison) {
+        self.compared += other.compared;
+        self.changes.extend(other.changes);
+        self.not_compared.extend(other.not_compared);
+    }
 }
 
-fn compare(task: &str, before: &ModelResult, now: &ModelResult) -> Vec<EvalComparison> {
+/// What a model plays.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct EvalKey {
+    /// The number of the step in its cell.
+    step: usize,
+    task: String,
+    model: String,
+}
+
+impl fmt::Display for EvalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.task, self.model)
+    }
+}
+
+/// What models have played.
+fn evals(result: &RunResult) -> BTreeMap<EvalKey, &ModelResult> {
+    let mut found = BTreeMap::new();
+    for scenario in &result.scenarios {
+        for cell in &scenario.cells {
+            for (step, played) in cell.steps.iter().enumerate() {
+                for model in played.models.iter().filter(|model| !model.runs.is_empty()) {
+                    let task = format!("{}: {} in {}", scenario.name, played.title, cell.cell);
+                    found.insert(EvalKey { step, task, model: model.model.clone() }, model);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn compare(task: &str, before: &ModelResult, now: &ModelResult) -> Vec<EvalChange> {
     let model = now.model.clone();
     let make = |tool: Option<&str>, count: &dyn Fn(&ModelResult) -> usize| {
         let [before, now] = [before, now].map(|result| (count(result), result.runs.len()));
         // 5 of 5 is 3 of 3.
         let differs = before.0 * now.1 != now.0 * before.1;
         let (task, model, tool) = (task.to_owned(), model.clone(), tool.map(str::to_owned));
-        differs.then_some(EvalComparison { task, model, tool, before, now })
+        differs.then_some(EvalChange { task, model, tool, before, now })
     };
     let tools = [before, now].into_iter().flat_map(|result| &result.runs).flat_map(|run| &run.calls);
     let tools: BTreeSet<_> = tools.map(|call| call.tool.as_str()).collect();
@@ -70,9 +117,9 @@ fn compare(task: &str, before: &ModelResult, now: &ModelResult) -> Vec<EvalCompa
 }
 
 /// Such as ``claude: `search` is now called 3 of 5 times, before 5 of 5``.
-impl fmt::Display for EvalComparison {
+impl fmt::Display for EvalChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let EvalComparison { model, tool, before, now, .. } = self;
+        let EvalChange { model, tool, before, now, .. } = self;
         match tool {
             Some(tool) => write!(f, "{model}: `{tool}` is now called")?,
             None => write!(f, "{model}: the task now passes")?,

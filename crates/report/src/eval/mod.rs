@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub use comparison::EvalComparison;
+pub use comparison::{EvalChange, EvalComparison};
 pub use confusion::{Confusion, confusions};
-pub(crate) use table::{comparisons, table};
+pub(crate) use table::{sentences, table};
 
 use crate::milliseconds;
 
@@ -45,6 +45,9 @@ pub struct AgentRun {
     /// Those that were not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What went wrong and did not end the run, such as an answer that is cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The calls of the model, in order.
     pub calls: Vec<AgentCall>,
     /// The final answer, or why there is none.
@@ -76,6 +79,17 @@ pub struct AgentCall {
     pub is_error: bool,
 }
 
+/// What providers were asked in the whole run, judges included, and what that took. Recorded answers do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvalSpending {
+    pub requests: u64,
+    /// Input and output.
+    pub tokens: u64,
+    /// In US dollars, as far as prices are known.
+    pub cost: f64,
+}
+
 impl ModelResult {
     /// How many runs passed.
     pub fn passed(&self) -> usize {
@@ -87,9 +101,10 @@ impl ModelResult {
         self.error.is_none() && self.passed() >= self.required as usize
     }
 
-    /// The cost of all runs, if the price is known.
+    /// The cost of all runs, if there are some and the price is known.
     pub fn cost(&self) -> Option<f64> {
-        self.runs.iter().map(|run| run.cost).sum()
+        let (first, others) = self.runs.split_first()?;
+        others.iter().try_fold(first.cost?, |sum, run| Some(sum + run.cost?))
     }
 
     /// The tokens of all runs, input and output.
@@ -121,6 +136,7 @@ pub(crate) fn model_result(model: &str, runs: &[(bool, &[&str])]) -> ModelResult
     let run = |(passed, tools): &(bool, &[&str])| AgentRun {
         passed: *passed,
         problems: Vec::new(),
+        warnings: Vec::new(),
         calls: tools.iter().map(call).collect(),
         answer: String::new(),
         turns: 2,

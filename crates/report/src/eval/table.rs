@@ -2,15 +2,16 @@
 
 use rehearse_document::text::shortened;
 
-use super::ModelResult;
+use super::{EvalComparison, EvalSpending, ModelResult};
 use crate::{
     RunResult,
+    groups::grouped,
     summary::{Table, readable},
 };
 
 /// How many characters of a description are shown.
 const DESCRIPTION: usize = 200;
-const HEADS: [&str; 6] = ["passed", "rate (95 %)", "calls", "tokens", "cost", "time"];
+const HEADS: [&str; 7] = ["passed", "rate (95 %)", "calls", "failed", "tokens", "cost", "time"];
 
 /// The runs of all models in all steps; `None` if no model played.
 pub(crate) fn table(result: &RunResult) -> Option<Table> {
@@ -24,7 +25,10 @@ pub(crate) fn table(result: &RunResult) -> Option<Table> {
                     rows.push((format!("{} · {task}", played.model), cells(played)));
                     remarks.extend(self::remarks(&task, played));
                     match totals.iter_mut().find(|(model, _)| *model == played.model) {
-                        Some((_, total)) => total.runs.extend(played.runs.iter().cloned()),
+                        Some((_, total)) => {
+                            total.runs.extend(played.runs.iter().cloned());
+                            total.error = total.error.take().or(played.error.clone());
+                        }
                         None => totals.push((played.model.clone(), played.clone())),
                     }
                 }
@@ -51,14 +55,16 @@ fn cells(played: &ModelResult) -> Vec<String> {
         0 => "–".to_owned(),
         _ => format!("{} % ({}–{})", percent(of_each(passed as f64)), percent(low), percent(high)),
     };
-    let calls: usize = played.runs.iter().map(|run| run.calls.len()).sum();
+    let calls = || played.runs.iter().flat_map(|run| &run.calls);
+    let of_runs = |text: String| if all == 0 { "–".to_owned() } else { text };
     vec![
         format!("{passed}/{all}{mark}"),
         rate,
-        format!("{:.1}", of_each(calls as f64)),
-        played.tokens().to_string(),
+        of_runs(format!("{:.1}", of_each(calls().count() as f64))),
+        of_runs(calls().filter(|call| call.is_error).count().to_string()),
+        of_runs(played.tokens().to_string()),
         played.cost().map_or_else(|| "–".to_owned(), |cost| format!("${cost:.4}")),
-        readable(played.runs.iter().map(|run| run.duration).sum()),
+        of_runs(readable(played.runs.iter().map(|run| run.duration).sum())),
     ]
 }
 
@@ -72,16 +78,32 @@ fn remarks(task: &str, played: &ModelResult) -> Vec<String> {
             text => format!("  `{}`: {}", tool.name, shortened(text, DESCRIPTION)),
         }));
     }
-    remarks
-        .extend(played.error.as_ref().map(|error| format!("{task}: {} was not asked any more: {error}", played.model)));
+    let mut warnings: Vec<_> = played.runs.iter().flat_map(|run| &run.warnings).collect();
+    warnings.sort();
+    let counted = grouped(warnings.into_iter().map(|warning| (warning, ())), |one, other| one == other);
+    remarks.extend(
+        counted.into_iter().map(|(warning, times)| format!("{task}: {}: {warning} ({}×)", played.model, times.len())),
+    );
+    let (asked, runs) = (played.error.is_some(), played.runs.len());
+    remarks.extend(asked.then(|| format!("{task}: {} was not asked any more; its whole runs: {runs}", played.model)));
     remarks
 }
 
-/// What is otherwise than in the earlier run, as a table without columns; `None` if nothing was compared.
-pub(crate) fn comparisons(result: &RunResult) -> Option<Vec<String>> {
-    let found = result.comparisons.as_ref()?;
-    if found.is_empty() {
-        return Some(vec!["the models do as in the earlier run".to_owned()]);
+/// What providers were asked, and what is otherwise than in the earlier run.
+pub(crate) fn sentences(result: &RunResult) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(EvalSpending { requests, tokens, cost }) = result.spending.filter(|spending| spending.requests > 0) {
+        let cost = if cost > 0.0 { format!(", ${cost:.4}") } else { String::new() };
+        sentences.push(format!("providers were asked {requests} times: {tokens} tokens{cost}, with judges"));
     }
-    Some(found.iter().map(|it| format!("{}: {it}", it.task)).collect())
+    let Some(comparison) = &result.comparison else { return sentences };
+    let EvalComparison { compared, changes, not_compared } = comparison;
+    sentences.extend(changes.iter().map(|change| format!("{}: {change}", change.task)));
+    if changes.is_empty() && *compared > 0 {
+        sentences.push(format!("compared with the earlier run: no change ({compared} compared)"));
+    }
+    sentences.extend(
+        not_compared.iter().map(|task| format!("{task}: not compared, because one of both runs does not have it")),
+    );
+    sentences
 }

@@ -61,7 +61,7 @@ pub(super) fn section(result: &RunResult) -> Section {
         section.remarks.extend(accepted);
     }
     section.tables.extend(eval::table(result));
-    section.remarks.extend(eval::comparisons(result).unwrap_or_default());
+    section.remarks.extend(eval::sentences(result));
     section.tables.extend(result.coverage.as_ref().map(|coverage| Table {
         title: coverage.title(),
         error: None,
