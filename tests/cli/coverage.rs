@@ -45,8 +45,8 @@ fn a_run_says_what_of_the_server_was_used_and_what_was_not() {
     let text = run.stdout_text();
     let table = "\
 Coverage: 58.3 % (7 of 12)
-               tools     errors    prompts  resources  templates   branches
-  weather        1/2        1/2        1/1        0/1        1/1        3/5
+           tools  errors  prompts  resources  templates  branches
+  weather    1/2     1/2      1/1        0/1        1/1       3/5
   not covered: weather: tool broken: no call that works
   not covered: weather: tool forecast: no call with /unit absent, /unit = \"C\"
   not covered: weather: tool forecast: no call that fails

@@ -142,6 +142,11 @@ impl AgentStep {
 impl EvalOptions {
     fn read(fields: &Fields<'_>) -> Result<EvalOptions, Problems> {
         let models = fields.required("models")?.one_or_more(|node| Ok((node.str()?.to_owned(), node.span)))?;
+        for (at, (name, span)) in models.iter().enumerate() {
+            if models[..at].iter().any(|(other, _)| other == name) {
+                return Err(Problem::new(*span, format!("`{name}` is named twice")).into());
+            }
+        }
         let positive = |node: &Node| match node.integer::<u32>()? {
             0 => Err(node.problem("must be at least 1").into()),
             number => Ok(number),
