@@ -98,8 +98,6 @@ impl RecordedAnswers {
             return Ok(all.clone());
         }
         let folder = self.folder_of(model);
-        let unreadable =
-            |path: &Path, why: String| ModelError::RecordedAnswer { path: path.display().to_string(), why };
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => {
                 entries.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&folder, error.to_string()))?
