@@ -262,3 +262,58 @@ fn what_a_schema_refuses_and_a_tool_accepts_is_a_warning() {
     run(&[]).stdout_has("invalid-accepted tool a").stdout_has("with {}").stdout_has("passed, with warnings").code(0);
     run(&["--strict"]).code(1);
 }
+
+/// A tool with one bug a line: the properties of its arguments, when it is wrong, what it does then, and what is found.
+const BUGS: &str = r#"
+empty | { text: { type: string } } | { text: "" } | { exit: 1 } | crash {"text":""}
+long | { text: { type: string } } | { text: { matches: "^.{300,}$" } } | { exit: 1 } | crash {"text":"A300"}
+negative | { n: { type: integer, minimum: -5 } } | { n: -5 } | { exit: 1 } | crash {"n":-5}
+listed | { kind: { enum: [a, b, c] } } | { kind: b } | { exit: 1 } | crash {"kind":"b"}
+flag | { on: { type: boolean }, n: { type: integer } } | { on: true } | { exit: 1 } | crash {"on":true}
+absent | { note: { type: string }, n: { type: integer } } | { note: { exists: false } } | { exit: 1 } | crash {}
+null | { note: { type: [string, "null"] } } | { note: null } | { exit: 1 } | crash {"note":null}
+nested | { a: { type: object, properties: { tags: { type: array, items: { type: string } } } } } | { a: { tags: { length: 0 } } } | { exit: 1 } | crash {"a":{"tags":[]}}
+path | { file: { type: string } } | { file: { matches: "^\\.\\./" } } | { exit: 1 } | crash {"file":"../"}
+nul | { text: { type: string } } | { text: { matches: "\\x00" } } | { exit: 1 } | crash {"text":"\u0000"}
+astral | { text: { type: string } } | { text: { matches: "[^\\x00-\\x{ffff}]" } } | { exit: 1 } | crash {"text":"🎉"}
+javascript | { text: { type: string } } | { text: "\\" } | { reply: { error: "TypeError: x\n    at f (/app/a.js:1:2)" } } | stack-trace {"text":"\\"}
+go | { text: { type: string } } | { text: "`" } | { reply: { text: "goroutine 1 [running]:" } } | stack-trace {"text":"`"}
+java | { text: { type: string } } | { text: "~" } | { reply: { error: "Error\n\tat a.B.c(B.java:12)" } } | stack-trace {"text":"~"}
+internal | { text: { type: string } } | { text: "%00" } | { reply: { rpcError: { code: -32603, message: boom } } } | internal-error {"text":"%00"}
+unknown | { text: { type: string } } | { text: "NaN" } | { reply: { rpcError: { code: -32601, message: no } } } | wrong-error {"text":"NaN"}
+refused | { text: { type: string } } | { text: "null" } | { reply: { rpcError: { code: -32602, message: no } } } | valid-refused {"text":"null"}
+block | { text: { type: string } } | { text: "{}" } | { reply: { raw: '{"jsonrpc":"2.0","id":{{ id }},"result":{"content":[{"type":"text"}]}}' } } | malformed {"text":"{}"}
+cut | { text: { type: string } } | { text: "[]" } | { reply: { raw: '{"jsonrpc":"2.0","id":{{ id }},"resu' } } | malformed {"text":"[]"}
+picture | { text: { type: string } } | { text: "1e400" } | { reply: { content: [{ type: image, data: "???", mimeType: image/png }] } } | violation {"text":"1e400"}
+private | { text: { type: string } } | { text: "true" } | { reply: { error: "no {{ env.REHEARSE_CANARY }}" } } | private-data {"text":"true"}
+"#;
+
+#[test]
+fn each_planted_bug_is_found_and_a_tool_without_it_has_none() {
+    let rows: Vec<Vec<_>> = BUGS.trim().lines().map(|line| line.splitn(5, " | ").map(str::trim).collect()).collect();
+    let tool = |row: &Vec<&str>, has_bug: bool| {
+        let bug =
+            if has_bug { format!("{{ when: {{ args: {} }}, steps: [{}] }}, ", row[2], row[3]) } else { String::new() };
+        let schema = format!("{{ type: object, properties: {} }}", row[1]);
+        let (name, hint) = (row[0], "annotations: { readOnlyHint: true }");
+        format!("  - {{ name: '{name}', {hint}, inputSchema: {schema}, rules: [{bug}{{ reply: fine }}] }}\n")
+    };
+    let found = |has_bug: bool| {
+        let server = format!("'{}' mock mock.yaml", Rehearse::BINARY);
+        let mock: String = rows.iter().map(|row| tool(row, has_bug)).collect();
+        let args = ["fuzz", "--cases", "120", "--budget", "3m", "--format", "json", "--stdio", &server];
+        let run = Rehearse::new().file("mock.yaml", &format!("tools:\n{mock}")).args(args).run();
+        let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+        let bugs = result["bugs"].as_array().expect("bugs").iter();
+        let text = |bug: &Json, key: &str| bug[key].as_str().unwrap_or_default().to_owned();
+        let found = |bug: &Json| (text(bug, "name"), format!("{} {}", text(bug, "oracle"), bug["arguments"]));
+        let mut texts: Vec<_> = bugs.map(found).collect();
+        texts.sort();
+        texts
+    };
+    let expected = rows.iter().map(|row| (row[0].to_owned(), row[4].replace("A300", &"a".repeat(300))));
+    let mut expected: Vec<_> = expected.collect();
+    expected.sort();
+    assert_eq!(found(true), expected);
+    assert_eq!(found(false), []);
+}

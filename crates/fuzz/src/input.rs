@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use serde_json::{Value as Json, json};
 
 use crate::{hostile, target::Target};
-use rehearse_document::json_schema::{self, Validator, View, instances::Instances};
+use rehearse_document::json_schema::{
+    self, Validator, View,
+    example::{self, Filler},
+    instances::Instances,
+};
 use rehearse_report::fuzz::{InputKind, TargetKind};
 
 /// How many inputs at the borders there are at most.
@@ -16,6 +20,8 @@ const FIRST: usize = 50;
 const DRAWS: usize = 20;
 /// The deepest value that is wrapped around another.
 const DEEP: usize = 60;
+/// What optional members have.
+const USUAL: Filler = Filler { text: "test", number: 1.0, is_short: false, flag: true, any: "test" };
 /// How many items a wide value has.
 const WIDE: usize = 2_000;
 
@@ -46,7 +52,11 @@ pub fn inputs(target: &Target, seed: u64, is_hostile: bool) -> Inputs<'_> {
         first.extend(broken(schema, usual).into_iter().map(of_kind(InputKind::Broken)));
     }
     if is_hostile {
-        first.extend(target.usual.iter().flat_map(with_texts).map(of_kind(InputKind::Hostile)));
+        for usual in &target.usual {
+            let whole = whole(schema, usual);
+            let hostile = with_texts(usual, &Json::Null).into_iter().chain(with_texts(&whole, usual));
+            first.extend(hostile.map(of_kind(InputKind::Hostile)));
+        }
     }
     first.extend(borders);
     first.retain(|(_, input)| target.can_send(input));
@@ -160,10 +170,22 @@ fn number_of(number: f64) -> Json {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }
 
-/// The same input with each hostile text in place of each text.
-fn with_texts(usual: &Json) -> Vec<Json> {
+/// The same input with its optional members, too.
+fn whole(schema: &Json, usual: &Json) -> Json {
+    let mut whole = usual.as_object().cloned().unwrap_or_default();
+    for (name, schema) in View::new(schema).properties() {
+        if !whole.contains_key(name) {
+            whole.insert(name.to_owned(), example::value(schema, &USUAL));
+        }
+    }
+    whole.into()
+}
+
+/// The same input with each hostile text in place of each text that another input does not have.
+fn with_texts(usual: &Json, other: &Json) -> Vec<Json> {
     let mut pointers = Vec::new();
     texts_in(usual, String::new(), &mut pointers);
+    pointers.retain(|pointer| other.pointer(pointer).is_none());
     let mut found = Vec::new();
     for text in hostile::texts() {
         for pointer in &pointers {

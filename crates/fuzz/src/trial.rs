@@ -237,10 +237,14 @@ impl<'t> Trial<'t> {
     ) -> (Json, Wrong) {
         let mut left = if is_slow { SLOW_SHRINKS } else { SHRINKS };
         let (was_valid, begun) = (self.inputs.is_valid(&input), Instant::now());
+        let mut tried = HashSet::new();
         'smaller: loop {
             for candidate in smaller(&input) {
                 // A smaller input of another kind is another bug.
-                if !self.target.can_send(&candidate) || self.inputs.is_valid(&candidate) != was_valid {
+                if !self.target.can_send(&candidate)
+                    || self.inputs.is_valid(&candidate) != was_valid
+                    || !tried.insert(candidate.to_string())
+                {
                     continue;
                 }
                 if left == 0 || begun.elapsed() > LONGEST_SHRINK || server.grace() < SHORTEST_LIMIT {
