@@ -4,8 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 
 case $INPUT_COMMAND in
-    run | check | diff | bench) ;;
-    *) fail "\`command\` is \"$INPUT_COMMAND\", but must be run, check, diff or bench" ;;
+    run | check | diff | fuzz | bench) ;;
+    *) fail "\`command\` is \"$INPUT_COMMAND\", but must be run, check, diff, fuzz or bench" ;;
 esac
 case $INPUT_FAIL_ON in
     failed | incomplete | never) ;;

@@ -92,6 +92,9 @@ mod tests {
             ]
         );
         assert_eq!(found[0].called.as_ref().map(|it| &*it.description), Some("Does search."));
+        let found = confusions(&["get", "search"], calls().take(1), |_| String::new());
+        let sentences: Vec<_> = found.iter().map(|it| it.sentence("m", 1)).collect();
+        assert_eq!(sentences, ["m called `find` instead of `get` 1 of 1 times"]);
         assert!(confusions(&[], calls(), |_| String::new()).is_empty());
     }
 }
