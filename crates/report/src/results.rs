@@ -74,6 +74,9 @@ impl Results {
                 }
                 merge(&mut self.check, check, CheckResult::merge);
             }
+            // It has targets, too.
+            Header { bugs: Some(_), .. } if self.fuzz.is_some() => return Err(ReadError::Second("fuzz")),
+            Header { bugs: Some(_), .. } => self.fuzz = Some(read(json)?),
             Header { targets: Some(_), .. } => {
                 let mut bench: BenchResult = read(json)?;
                 bench.shards.extend(bench.shard.take());
@@ -86,8 +89,6 @@ impl Results {
             // Two comparisons have nothing in common.
             Header { changes: Some(_), .. } if self.diff.is_some() => return Err(ReadError::Second("diff")),
             Header { changes: Some(_), .. } => self.diff = Some(read(json)?),
-            Header { bugs: Some(_), .. } if self.fuzz.is_some() => return Err(ReadError::Second("fuzz")),
-            Header { bugs: Some(_), .. } => self.fuzz = Some(read(json)?),
             _ => return Err(ReadError::Unknown),
         }
         Ok(())
