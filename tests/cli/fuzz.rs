@@ -251,6 +251,18 @@ fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
 }
 
 #[test]
+fn a_server_that_does_nothing_wrong_has_no_bug() {
+    let server = format!("'{}' mock everything", Rehearse::BINARY);
+    for protocol in ["2025-11-25", "2026-07-28"] {
+        let args = ["fuzz", "--cases", "40", "--protocol", protocol, "--format", "json", "--stdio", &server];
+        let run = Rehearse::new().args(args).run();
+        let result: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+        assert!(result["targets"].as_array().is_some_and(|it| it.len() > 10), "{result}");
+        assert_eq!(result["bugs"], serde_json::json!([]), "{protocol}");
+    }
+}
+
+#[test]
 fn what_a_schema_refuses_and_a_tool_accepts_is_a_warning() {
     let lax = format!("'{}' mock lax.yaml", Rehearse::BINARY);
     let mock = "tools: [{ name: a, annotations: { readOnlyHint: true }, unchecked: true, inputSchema: { type: object, properties: { n: { type: integer } }, required: [n] }, reply: fine }]";

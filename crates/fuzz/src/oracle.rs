@@ -16,7 +16,7 @@ use rehearse_client::{Failure, check_item};
 use rehearse_document::text::shortened;
 use rehearse_protocol::{
     RpcError,
-    message::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR},
+    message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR},
 };
 use rehearse_report::fuzz::{Oracle, TargetKind};
 
@@ -152,8 +152,8 @@ fn of_error(error: &RpcError, expected: &Expected<'_>) -> Option<Wrong> {
             let message = format!("The schema accepts the arguments, and the server refuses them: {text}.");
             return Some(Wrong::quoting(Oracle::ValidRefused, message, &error.message, expected));
         }
+        // -32600 is also the answer to a client that lacks a capability.
         PARSE_ERROR => "the message is not JSON",
-        INVALID_REQUEST => "the message is not a request",
         // A server may complete only some arguments (2026-07-28, Completion: Error Handling).
         METHOD_NOT_FOUND if kind != TargetKind::Completion => "the method does not exist",
         _ => return None,

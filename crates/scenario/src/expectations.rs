@@ -12,7 +12,7 @@ use super::{
 };
 use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
-use rehearse_protocol::message::{INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR};
+use rehearse_protocol::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR};
 
 const KEYS: &[&str] = &[
     "text",
@@ -371,7 +371,7 @@ impl Expectations {
 
 /// Whether an error says that the server does not do what is asked for: not that it is broken, or that the message is none.
 fn is_refusal(error: &Json) -> bool {
-    let broken = [PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INTERNAL_ERROR];
+    let broken = [PARSE_ERROR, METHOD_NOT_FOUND, INTERNAL_ERROR];
     error["code"].as_i64().is_some_and(|code| !broken.contains(&code))
 }
 
