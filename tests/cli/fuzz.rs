@@ -262,6 +262,16 @@ fn a_server_that_does_nothing_wrong_has_no_bug() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn the_last_input_of_a_server_that_does_not_start_again_is_named() {
+    let mock = "tools: [{ name: ends, annotations: { readOnlyHint: true }, steps: [{ exit: 3 }] }]";
+    let server = format!("sh -c 'test ! -e started && touch started && exec {} mock mock.yaml'", Rehearse::BINARY);
+    let run =
+        Rehearse::new().file("mock.yaml", mock).args(["fuzz", "--protocol", "2025-11-25", "--stdio", &server]).run();
+    run.stdout_has("does not start any more; its last input was tool ends with {}").code(3);
+}
+
 #[test]
 fn what_a_schema_refuses_and_a_tool_accepts_is_a_warning() {
     let lax = format!("'{}' mock lax.yaml", Rehearse::BINARY);

@@ -106,8 +106,8 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
             let others = trials.iter_mut().enumerate().filter(|(other, _)| *other != index);
             others.for_each(|(_, trial)| offers.iter().for_each(|offer| trial.take_offer(offer)));
             options.send(FuzzEvent::Sent(cases));
-            if server.is_gone() {
-                error = Some("the server does not start any more".to_owned());
+            error = server.gone();
+            if error.is_some() {
                 break;
             }
         }

@@ -12,12 +12,15 @@ use crate::{
     target::Target,
 };
 use rehearse_client::{CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, ServerParams, Session};
+use rehearse_document::text::shortened;
 use rehearse_protocol::Transport;
 
 /// How many events of a connection are kept, because a run has many.
 const EVENTS: usize = 500;
 /// How long a bug may take after the time of the run is over.
 const GRACE: Duration = Duration::from_secs(10);
+/// How much of an input is quoted.
+const QUOTED: usize = 200;
 /// How often a server may fail to start again.
 const MOST_STARTS: usize = 3;
 
@@ -30,6 +33,8 @@ pub(crate) struct Server<'s> {
     ends: Instant,
     session: Option<Session>,
     failed_starts: usize,
+    /// The input after which the connection ended last.
+    last: Option<String>,
 }
 
 impl<'s> Server<'s> {
@@ -39,7 +44,7 @@ impl<'s> Server<'s> {
         let ends = Instant::now() + options.budget;
         let mut params = params.clone();
         let private = Private::plant(&mut params, options.seed);
-        let mut server = Server { params, private, options, ends, session: None, failed_starts: 0 };
+        let mut server = Server { params, private, options, ends, session: None, failed_starts: 0, last: None };
         server.restart().await?;
         Ok(server)
     }
@@ -75,8 +80,10 @@ impl<'s> Server<'s> {
         }
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
-        self.failed_starts >= MOST_STARTS
+    /// Why no more inputs can be sent, if the server does not start any more.
+    pub(crate) fn gone(&self) -> Option<String> {
+        let after = self.last.as_ref().map(|last| format!("; its last input was {last}")).unwrap_or_default();
+        (self.failed_starts >= MOST_STARTS).then(|| format!("the server does not start any more{after}"))
     }
 
     /// Sends an input over a connection that is open. `None` if there is none any more. After a request without an answer
@@ -95,6 +102,7 @@ impl<'s> Server<'s> {
             self.private = None;
         }
         if matches!(outcome, Err(Failure::Disconnected { .. } | Failure::Timeout(_))) {
+            self.last = Some(format!("{} with {}", target.id, shortened(&input.to_string(), QUOTED)));
             self.close().await;
         }
         Some(outcome)
