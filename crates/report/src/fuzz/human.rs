@@ -67,7 +67,9 @@ fn bug(out: &mut String, result: &FuzzResult, bug: &FuzzBug, width: usize) {
         styled(bug.oracle, STRONG),
         printable(&bug.target.to_string())
     );
-    wrapped(out, &printable(&bug.message), "  ", width);
+    // The last lines of a process are in it.
+    let message = bug.message.split_whitespace().collect::<Vec<_>>().join(" ");
+    wrapped(out, &printable(&message), "  ", width);
     wrapped(out, &printable(&shortened(&bug.input(), LONGEST)), "  ", width);
     let validity = match (bug.target.kind, bug.is_valid) {
         (TargetKind::Tool, Some(true)) => "the schema accepts this input",

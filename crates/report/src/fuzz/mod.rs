@@ -296,7 +296,7 @@ impl fmt::Display for Oracle {
 mod tests {
     use super::*;
 
-    fn verdict(targets: &[(TargetKind, usize, Option<&str>)]) -> Verdict {
+    fn decided(targets: &[(TargetKind, usize, Option<&str>)]) -> FuzzResult {
         let target = |(kind, accepted, reason): &(TargetKind, usize, Option<&str>)| FuzzedTarget {
             target: FuzzTarget { kind: *kind, name: "a".to_owned() },
             cases: 9,
@@ -320,7 +320,26 @@ mod tests {
             verdict: Verdict::Passed,
         };
         result.decide(false);
-        result.verdict
+        result
+    }
+
+    fn verdict(targets: &[(TargetKind, usize, Option<&str>)]) -> Verdict {
+        decided(targets).verdict
+    }
+
+    #[test]
+    fn the_last_lines_of_a_process_stand_in_one_paragraph() {
+        let mut result = decided(&[(TargetKind::Tool, 5, None)]);
+        result.bugs.push(FuzzBug {
+            oracle: Oracle::Crash,
+            target: result.targets[0].target.clone(),
+            before: None,
+            arguments: Json::Null,
+            message: "It ended:\n  Traceback\n  KeyError.".to_owned(),
+            is_valid: None,
+            input_kind: InputKind::Valid,
+        });
+        assert!(human::render(&result, &crate::Layout::default()).contains("  It ended: Traceback KeyError.\n"));
     }
 
     #[test]
