@@ -122,10 +122,11 @@ impl<'t> Trial<'t> {
 
     /// Sends the next input. Returns the bug that it has shown, if it is a new one and happens again.
     pub(crate) async fn next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
-        let (input_kind, input, before) = match (self.replays.next(), self.offered.pop_front()) {
-            (Some(input), _) => (InputKind::Corpus, input, None),
-            (None, Some((input, before))) => (InputKind::Sequence, input, Some(before)),
-            (None, None) => self.inputs.next().map(|(kind, input)| (kind, input, None))?,
+        let replay = self.replays.next().map(|input| (InputKind::Corpus, input, None));
+        let offered = || self.offered.pop_front().map(|(input, before)| (InputKind::Sequence, input, Some(before)));
+        let (input_kind, input, before) = match replay.or_else(offered) {
+            Some(next) => next,
+            None => self.inputs.next().map(|(kind, input)| (kind, input, None))?,
         };
         self.cases += 1;
         let (limit, begun) = (self.limit(), Instant::now());
