@@ -14,7 +14,7 @@ mod trace;
 use std::{
     collections::BTreeSet,
     fmt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -34,7 +34,7 @@ use super::{
         target::{Server, TargetsArgs, print_no_servers},
     },
     process_guard::block_on_guarded,
-    repository::{self, NO_PLACE},
+    repository,
     secrets::Secrets,
     signals::Signals,
     sinks::Sinks,
@@ -46,10 +46,7 @@ use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
 use rehearse_document::{nearest, text::matches_wildcard};
 use rehearse_protocol::{UnknownVersion, Version, trace_file::ConnectionInfo};
-use rehearse_report::{
-    Format,
-    check::{CheckResult, ConfigPlace},
-};
+use rehearse_report::{Format, check::CheckResult};
 
 pub(super) use {
     browser::{BrowseArgs, browse},
@@ -199,7 +196,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         return Ok(Exit::NothingSelected);
     }
     let is_sarif = report.format == Format::Sarif;
-    let directory = if is_sarif { sarif_directory(&servers)? } else { PathBuf::new() };
+    let directory = if is_sarif { repository::sarif_directory(&servers)? } else { PathBuf::new() };
     let mut checked = report.begin();
     let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let is_interrupted = match &args.trace {
@@ -211,7 +208,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
     if is_sarif {
-        repository::keep_places_in(&directory, &mut checked);
+        let servers = checked.servers.iter_mut().map(|server| (&server.target, &mut server.place));
+        repository::keep_places_in(&directory, servers);
     }
     let exit = report.write(checked, directory)?;
     sinks.finish()?;
@@ -308,7 +306,7 @@ impl CheckArgs {
             }
             let mut result = run.checked;
             result.profiles = profiles::judge(profiles, server, &result, &run.traces);
-            (result.again, result.place) = (again.command(server), place(server));
+            (result.again, result.place) = (again.command(server), repository::place(server));
             checked.duration += begun.elapsed();
             secrets.hide_in_server(&mut result);
             checked.servers.push(result);
@@ -363,26 +361,4 @@ fn recorded(sinks: &Sinks, server: &Server) -> RecordSink {
         let info = ConnectionInfo { protocol: Some(version), ..info.clone() };
         sinks.follow(&info, recorder, secrets.clone());
     })))
-}
-
-/// Where a config file describes the server.
-fn place(server: &Server) -> Option<ConfigPlace> {
-    if server.is_from_command_line() {
-        return None;
-    }
-    let (line, column) = server.written.source.position(server.written.name.span.start);
-    Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
-}
-
-/// The folder to which the paths of SARIF are relative: that of the repository.
-///
-/// # Errors
-/// No server is described in a file of it: a result without a place would make the whole file invalid.
-fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
-    let root = repository::root();
-    let places = servers.iter().filter_map(place);
-    match places.into_iter().any(|place| repository::inside(&root, Path::new(&place.file)).is_some()) {
-        true => Ok(root),
-        false => Err(Failure::Usage(NO_PLACE.to_owned())),
-    }
 }

@@ -19,6 +19,7 @@ use super::{
     output,
     process_guard::block_on_guarded,
     report::MoreReports,
+    repository,
     scenario_server::scenario_server,
     signals::Signals,
     style,
@@ -90,9 +91,9 @@ pub(super) struct FuzzArgs {
     /// Protocol version, or `auto` to negotiate the newest
     #[arg(long, value_name = "VERSION", default_value = "auto", hide_short_help = true)]
     protocol: Protocol,
-    /// Report format: human, json or junit
+    /// Report format: human, json, junit or sarif
     #[arg(long, value_name = "FORMAT", default_value = "human")]
-    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
+    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit, Format::Sarif]))]
     format: Format,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE", hide_short_help = true)]
@@ -107,6 +108,8 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry_run(args, &server);
     }
+    let is_sarif = args.format == Format::Sarif;
+    let directory = if is_sarif { repository::sarif_directory(std::slice::from_ref(&server))? } else { PathBuf::new() };
     let corpus = args.corpus.as_deref().map(fuzz_corpus::read).transpose()?.unwrap_or_default();
     let begun = Instant::now();
     let stop = CancellationToken::new();
@@ -130,6 +133,7 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
         strict: args.strict,
         targets: ran.targets,
         bugs: bugs.collect(),
+        place: repository::place(&server),
         error: ran.error,
         verdict: Verdict::Passed,
     };
@@ -138,9 +142,12 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
         fuzz_corpus::write(folder, &ran.interesting)?;
     }
     args.write_scenarios(&server, &result, &ran.planned)?;
+    if is_sarif {
+        repository::keep_places_in(&directory, std::iter::once((&result.target, &mut result.place)));
+    }
     let verdict = result.verdict;
     let results = Results { fuzz: Some(result), ..Results::default() };
-    let layout = Layout { width: style::width(), ..Layout::default() };
+    let layout = Layout { width: style::width(), directory, ..Layout::default() };
     output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
     args.reports.write(results)?;
     Ok(verdict.into())

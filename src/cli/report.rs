@@ -176,11 +176,17 @@ fn render(format: Format, results: &mut Results) -> Result<Vec<u8>, Failure> {
     if matches!(format, Format::Sarif | Format::Github) {
         repository::make_relative(results);
     }
-    if let Some(check) = results.check.as_mut().filter(|_| format == Format::Sarif) {
-        repository::keep_places_in(&directory, check);
+    if format == Format::Sarif {
+        let checked = results.check.iter_mut().flat_map(|check| &mut check.servers);
+        let checked = checked.map(|server| (&server.target, &mut server.place));
+        let fuzzed = results.fuzz.iter_mut().map(|fuzz| (&fuzz.target, &mut fuzz.place));
+        repository::keep_places_in(&directory, checked.chain(fuzzed));
     }
     let has_place = |check: &CheckResult| check.servers.iter().any(|server| server.place.is_some());
-    let is_placed = results.run.is_some() || results.diff.is_some() || results.check.as_ref().is_some_and(has_place);
+    let is_placed = results.run.is_some()
+        || results.diff.is_some()
+        || results.check.as_ref().is_some_and(has_place)
+        || results.fuzz.as_ref().is_some_and(|fuzz| fuzz.place.is_some());
     let origin = Origin::from_variables(|name| std::env::var(name).ok());
     let kinds = [
         results.run.is_some(),

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::style;
-use rehearse_report::{check::CheckResult, summary::Results};
+use super::{Failure, mcp::target::Server, style};
+use rehearse_report::{check::ConfigPlace, summary::Results};
 
 /// Why there is no SARIF.
 pub(super) const NO_PLACE: &str = "SARIF needs a place in a file of this repository for each result, and there is none, so no report is written; check \
@@ -21,14 +21,39 @@ pub(super) fn inside(folder: &Path, file: &Path) -> Option<PathBuf> {
     file.canonicalize().ok().filter(|file| file.starts_with(folder))
 }
 
-/// Removes the places outside of a folder.
-pub(super) fn keep_places_in(folder: &Path, result: &mut CheckResult) {
-    for server in &mut result.servers {
-        let file = server.place.as_ref().and_then(|place| inside(folder, Path::new(&place.file)));
-        match (&mut server.place, file) {
+/// Where a config file describes the server.
+pub(super) fn place(server: &Server) -> Option<ConfigPlace> {
+    if server.is_from_command_line() {
+        return None;
+    }
+    let (line, column) = server.written.source.position(server.written.name.span.start);
+    Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
+}
+
+/// The folder to which the paths of SARIF are relative: that of the repository.
+///
+/// # Errors
+/// No server is described in a file of it: a result without a place would make the whole file invalid.
+pub(super) fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
+    let root = root();
+    let places = servers.iter().filter_map(place);
+    match places.into_iter().any(|place| inside(&root, Path::new(&place.file)).is_some()) {
+        true => Ok(root),
+        false => Err(Failure::Usage(NO_PLACE.to_owned())),
+    }
+}
+
+/// Removes the places of servers outside of a folder; each has its target.
+pub(super) fn keep_places_in<'r>(
+    folder: &Path,
+    servers: impl Iterator<Item = (&'r String, &'r mut Option<ConfigPlace>)>,
+) {
+    for (target, place) in servers {
+        let file = place.as_ref().and_then(|place| inside(folder, Path::new(&place.file)));
+        match (place.as_mut(), file) {
             (Some(place), Some(file)) => place.file = file.display().to_string(),
-            (place, _) => {
-                let target = style::printable(&server.target);
+            _ => {
+                let target = style::printable(target);
                 style::print(&format!("warning: {target} is not in the SARIF report: no file here describes it\n"));
                 *place = None;
             }

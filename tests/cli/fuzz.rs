@@ -205,6 +205,30 @@ pub(crate) fn sequence() -> Run {
     Rehearse::new().file("mock.yaml", SEQUENCE).args(args).run().code(1)
 }
 
+/// A run with the server in a config.
+pub(crate) fn of_config(args: &[&str]) -> Rehearse {
+    let server = format!(
+        r#"{{"mcpServers": {{"planted": {{"command": "{}", "args": ["mock", "mock.yaml"]}}}}}}"#,
+        Rehearse::BINARY
+    );
+    let all = ["fuzz", "--cases", "150", "--mcp-config", ".mcp.json"].iter().chain(args).copied();
+    Rehearse::new().file("mock.yaml", PLANTED).file(".mcp.json", &server).args(all)
+}
+
+#[test]
+fn a_bug_has_the_place_of_its_server_in_a_config() {
+    let run = of_config(&["--format", "sarif", "--report", "r.sarif"]).run().code(1);
+    let written: Json = serde_json::from_str(&run.read("r.sarif")).expect("JSON");
+    let sarif: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!(sarif["runs"][0]["results"], written["runs"][0]["results"]);
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let crash = results.iter().find(|it| it["ruleId"] == "fuzz-crash").expect("the crash");
+    let place = &crash["locations"][0]["physicalLocation"];
+    assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&".mcp.json".into(), &1.into()));
+    assert!(crash["message"]["text"].as_str().is_some_and(|text| text.contains(r#"{"n":9}"#)), "{crash}");
+    fuzz(&["--format", "sarif"]).run().stdout("").stderr_has("SARIF needs a place").code(2);
+}
+
 #[test]
 fn a_value_of_one_tool_breaks_the_next() {
     let run = sequence();

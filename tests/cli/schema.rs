@@ -534,5 +534,6 @@ fn each_program_has_a_config_schema() {
 #[test]
 fn the_report_of_fuzzing_matches_its_schema() {
     let run = fuzz::fuzz(&["--format", "json", "--strict"]).run().code(1);
-    describes("fuzz", &[json(&run), json(&fuzz::sequence())], &["error"]);
+    let placed = fuzz::of_config(&["--format", "json"]).run().code(1);
+    describes("fuzz", &[json(&run), json(&fuzz::sequence()), json(&placed)], &["error"]);
 }

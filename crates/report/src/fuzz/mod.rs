@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::{Verdict, milliseconds};
+use crate::{Verdict, check::ConfigPlace, milliseconds};
 
 /// The version of the data format.
 pub const FORMAT: u32 = 1;
@@ -41,6 +41,9 @@ pub struct FuzzResult {
     pub targets: Vec<FuzzedTarget>,
     /// The bugs, worst first.
     pub bugs: Vec<FuzzBug>,
+    /// Where a config file describes the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<ConfigPlace>,
     /// Why the run ended before its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -267,6 +270,24 @@ impl Oracle {
         )
     }
 
+    /// The rule that it breaks, as a sentence.
+    pub const fn phrase(self) -> &'static str {
+        match self {
+            Oracle::Crash => "An input must not end the server or break the connection.",
+            Oracle::Hang => "Each request must be answered.",
+            Oracle::Malformed => "An answer must be a message, and a result of its method.",
+            Oracle::OutputSchema => "Structured content must match the output schema of the tool.",
+            Oracle::Violation => "An input must not make the server violate the protocol.",
+            Oracle::StackTrace => "No text must have a stack trace.",
+            Oracle::PrivateData => "No error must have a path of the machine or a value of the environment.",
+            Oracle::NotIdempotent => "A further equal call of a tool with idempotentHint must have no effect.",
+            Oracle::InternalError => "An input must not make an internal error of the protocol.",
+            Oracle::WrongError => "An error must say what is wrong with the request.",
+            Oracle::InvalidAccepted => "A tool or prompt must refuse what it declares to be invalid.",
+            Oracle::ValidRefused => "A tool must accept what its schema accepts.",
+        }
+    }
+
     /// The word for it, as in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -316,6 +337,7 @@ mod tests {
             strict: false,
             targets: targets.iter().map(target).collect(),
             bugs: Vec::new(),
+            place: None,
             error: None,
             verdict: Verdict::Passed,
         };

@@ -1,7 +1,12 @@
 //! The section of `rehearse fuzz`.
 
-use super::{Case, Failure, Outcome, Section, Suite, counted, readable};
-use crate::fuzz::{FuzzBug, FuzzResult, FuzzedTarget};
+use std::collections::BTreeMap;
+
+use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, counted, readable};
+use crate::{
+    check::ConfigPlace,
+    fuzz::{FuzzBug, FuzzResult, FuzzedTarget},
+};
 
 pub(super) fn section(result: &FuzzResult) -> Section {
     let mut section = Section {
@@ -15,6 +20,7 @@ pub(super) fn section(result: &FuzzResult) -> Section {
             name: "rehearse fuzz".to_owned(),
             cases: result.targets.iter().map(|it| case(result, it)).collect(),
         }],
+        scan: result.place.as_ref().map(|place| scan(result, place)),
         ..Section::default()
     };
     section.facts = vec![
@@ -28,6 +34,37 @@ pub(super) fn section(result: &FuzzResult) -> Section {
     section.failures.sort_by_key(|failure| failure.outcome);
     section.remarks.extend(result.error.clone());
     section
+}
+
+/// The bugs at the entry of the server in its config file, as an input has no line.
+fn scan(result: &FuzzResult, place: &ConfigPlace) -> Scan {
+    let mut rules: BTreeMap<String, AlertRule> = BTreeMap::new();
+    let alerts = result.bugs.iter().map(|bug| {
+        let id = format!("fuzz-{}", bug.oracle);
+        rules.entry(id.clone()).or_insert_with(|| AlertRule {
+            id: id.clone(),
+            outcome: of_bug(result, bug),
+            rule: Rule { text: bug.oracle.phrase().to_owned(), help: None, link: String::new() },
+            area: "fuzz".to_owned(),
+        });
+        let target = bug.target.to_string();
+        Alert {
+            fingerprint: Some(format!("{id}/{}/{target}/{}", place.server, bug.arguments)),
+            rule: id,
+            outcome: of_bug(result, bug),
+            message: sentence(bug),
+            place: Place { file: place.file.clone(), line: place.line, column: Some(place.column), end: None },
+            subject: Some([target.clone(), format!("{}/{target}", place.server)]),
+            accepted: None,
+        }
+    });
+    let alerts = alerts.collect();
+    Scan {
+        category: Some(format!("rehearse/fuzz/{}/", place.server)),
+        is_complete: result.error.is_none(),
+        rules: rules.into_values().collect(),
+        alerts,
+    }
 }
 
 fn of_bug(result: &FuzzResult, bug: &FuzzBug) -> Outcome {
