@@ -100,6 +100,8 @@ pub(crate) struct ProbeConnection {
     has_answered: bool,
     /// Whether the handshake had no answer over a pipe: then nothing more is sent.
     is_silent: bool,
+    /// Whether the server took no message any more.
+    is_broken: bool,
     /// Requests without an answer so far.
     late: Vec<LateRequest>,
     /// Exchanges whose responses have not ended yet.
@@ -168,6 +170,7 @@ impl ProbeConnection {
             started: Instant::now(),
             has_answered,
             is_silent: false,
+            is_broken: false,
             late: Vec::new(),
             open,
             ending: Vec::new(),
@@ -207,6 +210,11 @@ impl ProbeConnection {
     pub(crate) fn grace(&self) -> Duration {
         let usual = (self.latencies.usual() * 20).min(LONGEST_GRACE);
         self.budget.within(self.options.grace.max(usual))
+    }
+
+    /// Whether the server took no message any more, so that no answer was waited for.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Whether the time of the run is over.
@@ -407,6 +415,7 @@ impl ProbeConnection {
             let Some(body) = body else { return Answer::default() };
             let longest = self.budget.within(limit.max(LEAST_WAIT));
             let is_sent = tokio::time::timeout(longest, self.wire.send(name, body)).await;
+            self.is_broken |= matches!(is_sent, Ok(Err(_)));
             if !matches!(is_sent, Ok(Ok(()))) || limit.is_zero() {
                 return Answer::default();
             }

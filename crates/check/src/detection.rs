@@ -49,6 +49,8 @@ pub(crate) struct Refusal {
     failure: Option<String>,
     /// Whether the time of the budget was over.
     is_late: bool,
+    /// Whether the server took no message, so that no answer was waited for.
+    is_broken: bool,
     /// How long the answer was waited for.
     limit: Duration,
 }
@@ -102,8 +104,9 @@ pub(crate) async fn attempt(
 }
 
 async fn refused(connection: ProbeConnection, version: Version, offered: Vec<Version>, limit: Duration) -> Attempt {
-    let (failure, is_late) = (connection.wire().failure(), connection.is_late());
-    Attempt::Refused(Refusal { version, offered, trace: connection.close().await, failure, is_late, limit })
+    let (failure, is_late, is_broken) = (connection.wire().failure(), connection.is_late(), connection.is_broken());
+    let trace = connection.close().await;
+    Attempt::Refused(Refusal { version, offered, trace, failure, is_late, is_broken, limit })
 }
 
 fn supported(handshake: &Value) -> Vec<Version> {
@@ -173,6 +176,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
     let waited = match (refusal.trace.is_full(), refusal.is_late) {
         (true, _) => format!("the server sent more than the prober keeps, and no answer to `{method}`"),
         (_, true) => format!("the server did not answer `{method}` before the time of --budget was over"),
+        _ if refusal.is_broken => format!("the server closed its input before it answered `{method}`"),
         _ => {
             let limit = refusal.limit;
             format!("the server did not answer `{method}` within {limit:?}; --start-timeout waits longer")
@@ -187,7 +191,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
                 continue;
             }
             // What it does when the prober has given up says nothing.
-            EventKind::Process(ProcessEvent::InputClosed) if !has_ended => break,
+            EventKind::Process(ProcessEvent::InputClosed) if !has_ended && !refusal.is_broken => break,
             EventKind::Frame(Frame { direction: Direction::ServerToClient, bytes, .. })
                 if event.exchange.is_none() && !is_message(bytes) =>
             {
@@ -226,4 +230,34 @@ fn said(refusal: &Refusal) -> (u8, String) {
         best = (2, format!("{}; its standard output is not MCP: {line}", best.1));
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_ends_before_it_is_asked_has_ended_and_is_not_slow() {
+        let refusal = |is_broken: bool, code: Option<i32>| {
+            let mut trace = Trace::default();
+            trace.push(Duration::ZERO, EventKind::Process(ProcessEvent::InputClosed));
+            if code.is_some() {
+                trace.push(Duration::ZERO, EventKind::Process(ProcessEvent::Exited { code }));
+            }
+            let limit = Duration::from_secs(30);
+            Refusal {
+                version: Version::LATEST,
+                offered: vec![],
+                trace,
+                failure: None,
+                is_late: false,
+                is_broken,
+                limit,
+            }
+        };
+        assert_eq!(said(&refusal(true, Some(1))).1, "the server ended with code 1 before it answered");
+        assert_eq!(said(&refusal(true, None)).1, "the server closed its input before it answered `server/discover`");
+        let slow = "the server did not answer `server/discover` within 30s; --start-timeout waits longer";
+        assert_eq!(said(&refusal(false, Some(1))).1, slow);
+    }
 }
