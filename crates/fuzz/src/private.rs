@@ -82,7 +82,7 @@ mod tests {
         for (text, sent) in [
             ("no such file: /home/ada/data/x", ""),
             ("not below /home/ada/data.", ""),
-            ("cannot open /home/ada/work/notes.txt", "../work/notes.txt"),
+            ("cannot open /home/ada/papers/notes.txt", "../papers/notes.txt"),
             ("no such folder: /home/ada", ""),
             ("no such file: /home/adam/x", ""),
         ] {

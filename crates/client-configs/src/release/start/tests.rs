@@ -17,7 +17,7 @@ fn started(release: Release, system: System, text: &str) -> Vec<String> {
     };
     let source = Source::new("a.json", text);
     let root = json::parse(&source).expect("JSON").root;
-    let starts = starts(release, &root, &source, Path::new("/work/b"), &machine);
+    let starts = starts(release, &root, &source, Path::new("/srv/b"), &machine);
     let shown = starts.into_iter().map(|start| match start.server {
         Ok(server) => {
             let pairs = server.env.iter().chain(&server.headers);
@@ -45,11 +45,11 @@ fn a_bundle_is_started_with_its_defaults_and_variables_of_the_machine() {
     let settings = r#""dirs": {"multiple": true, "default": ["${HOME}/x", "${DOCUMENTS}"]}, "n": {"default": 10}, "on": {"default": false},
         "key": {"required": true}, "none": {}"#;
     let expected =
-        "A=false WEATHER_API_KEY=geheim node /work/b/i.js /home/ada/x /home/ada/Documents --n=10/${user_config.none}";
+        "A=false WEATHER_API_KEY=geheim node /srv/b/i.js /home/ada/x /home/ada/Documents --n=10/${user_config.none}";
     assert_eq!(bundle(config, settings), expected);
     let windows = started(Release::Bundle, System::Windows, &format!(r#"{{"server": {{{config}}}}}"#)).remove(0);
-    assert!(windows.contains(" node.exe /work/b/i.js ") && windows.contains(r"}\${user"), "{windows}");
-    assert_eq!(bundle(r#""type": "uv", "entry_point": "src/s.py""#, ""), "uv run --directory /work/b src/s.py");
+    assert!(windows.contains(" node.exe /srv/b/i.js ") && windows.contains(r"}\${user"), "{windows}");
+    assert_eq!(bundle(r#""type": "uv", "entry_point": "src/s.py""#, ""), "uv run --directory /srv/b src/s.py");
 }
 
 #[test]
