@@ -165,7 +165,7 @@ impl CellRunner<'_> {
         limit: Duration,
         options: &ModelOptions,
     ) -> Result<Result<Option<String>, String>, StepError> {
-        let Some(definition) = self.model(&judge.model.0) else { return Ok(Ok(None)) };
+        let Some(definition) = self.model(&judge.model.0) else { return Ok(Err("it is not in `models`".to_owned())) };
         let opened = match definition.open(options) {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error.to_string())),
@@ -200,7 +200,7 @@ impl CellRunner<'_> {
             Err(error) => return Ok(Err(format!("it gave no grade: {error}"))),
         };
         let grade = grade.unwrap_or_default();
-        let number = grade["grade"].as_f64().unwrap_or_default();
+        let Some(number) = grade["grade"].as_f64() else { return Ok(Err("it gave no grade".to_owned())) };
         Ok(Ok((number < judge.threshold).then(|| {
             let reason = grade["reason"].as_str().unwrap_or_default();
             format!("judge: expected a grade of at least {}, found {number}: {reason}", judge.threshold)
@@ -397,6 +397,16 @@ steps:
             let expected = "right, 3 times: judge: expected a grade of at least 0.5, found 0.4: It is short.";
             assert_eq!(said, (status == Status::Failed).then_some(expected));
         }
+        // No grade is neither good nor bad.
+        let folder = folder(&[("judge.yaml", "rules: [{ reply: Fine. }]")]);
+        let text = "models: { right: 'scripted:right.yaml', judge: 'scripted:judge.yaml' }".to_owned()
+            + &STEP
+                .replace("MODELS", "right")
+                .replace("notCalled: find_place", "judge: { model: judge, prompt: Says whether it rains. }");
+        let result = play(&folder, &text, ModelOptions::default()).await;
+        let error = step(&result).models[0].error.clone().unwrap_or_default();
+        assert_eq!(step(&result).status, Status::Error);
+        assert!(error.starts_with("the judge judge: it gave no grade"), "{error}");
     }
 
     #[test]
