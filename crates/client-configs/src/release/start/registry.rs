@@ -59,10 +59,10 @@ fn of_package(package: &Node, source: &Arc<Source>, machine: &Machine) -> Start 
     // A container has only the variables that it is given.
     let variables = inputs.draft.server.env.iter().filter(|_| kind == "oci");
     let variables = variables.flat_map(|pair| ["-e".to_owned(), pair.name.value.clone()]);
-    let own = own.unwrap_or_default().iter().map(|word| (*word).to_owned());
+    let own: Vec<_> = own.unwrap_or_default().iter().map(|word| (*word).to_owned()).collect();
     // Some files have these words as runtime arguments.
-    let own: Vec<_> = own.chain(variables).collect();
     let before = before.into_iter().filter(|word| !own.contains(word)).collect::<Vec<_>>();
+    let own: Vec<_> = own.into_iter().chain(variables).collect();
     let words = own.iter().chain(&before).chain([&package_name]).chain(&after);
     inputs.draft.server.args = words.map(|word| at(package, word.as_str())).collect();
     inputs.draft.server.command = Some(at(package, runtime));

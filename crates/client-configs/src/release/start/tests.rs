@@ -81,9 +81,10 @@ fn packages_and_remotes_are_started_as_the_registry_describes_them() {
         ),
         (
             r#""packages": [{"registryType": "oci", "identifier": "ghcr.io/a/w:1", "transport": {"type": "stdio"}, "runtimeHint": "podman",
-            "runtimeArguments": [{"type": "positional", "value": "run"}, {"type": "positional", "value": "-i"}],
+            "runtimeArguments": [{"type": "positional", "value": "run"}, {"type": "positional", "value": "-i"},
+                {"type": "named", "name": "-e", "value": "MODE=x"}],
             "environmentVariables": [{"name": "LEVEL", "default": "info"}, {"name": "FIXED", "value": "f"}, {"name": "NONE"}]}]"#,
-            "LEVEL=debug FIXED=f podman run -i --rm -e LEVEL -e FIXED ghcr.io/a/w:1",
+            "LEVEL=debug FIXED=f podman run -i --rm -e LEVEL -e FIXED -e MODE=x ghcr.io/a/w:1",
         ),
         (
             r#""remotes": [{"type": "sse", "url": "https://{t}.example/{t}", "variables": {"t": {"default": "eu"}}, "headers":
