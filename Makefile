@@ -49,11 +49,14 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	$(CARGO) build
 	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
 	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
+	SHIPPED=all $(CARGO) test -p rehearse-check --test judges shipped
 	REHEARSE_SLOW_SEEDS=20 $(CARGO) test -p rehearse-check --test judges slow
+	ACTS=all $(CARGO) test --test cli composite_acts
 	interop/run --check
 	interop/run --loaded
 	REHEARSE_SLOW_SEEDS=1000 $(CARGO) test -p rehearse-check --test judges slow_twin
 	$(MAKE) windows static
+	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	interop/report/test
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs

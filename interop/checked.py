@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from load import load
-from processes import REHEARSE, TARGET, Failure
+from processes import REHEARSE, TARGET
 
 HERE = Path(__file__).resolve().parent
 READY = r"(?:listening on|running on) (http://127\.0\.0\.1:\d+)"
@@ -53,19 +53,10 @@ class Checked:
             for transport, mode in transports.items():
                 yield f"check {name} · {transport}", self.check(name, transport, [*command, *([mode] if mode else [])])
 
-    def build_rmcp(self):
-        """Builds the server of rmcp."""
-        manifest = HERE / "servers/rmcp/Cargo.toml"
-        command = ["cargo", "build", "--quiet", "--locked", "--manifest-path", str(manifest)]
-        home = {"HOME": str(Path.home()), "CARGO_TARGET_DIR": str(self.rmcp.parent.parent)}
-        code, out, err = self.processes.run(command, home, seconds=600)
-        if code != 0:
-            raise Failure(f"the server of rmcp cannot be built\n{out}{err}")
-
     def check(self, name, transport, command):
         def meet():
             if name == "rmcp":
-                self.build_rmcp()
+                self.peers.build_rmcp()
             target = ["--stdio", " ".join(command)]
             if transport != "stdio":
                 env = {"PORT": "0", "FASTMCP_PORT": "0"}

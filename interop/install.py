@@ -11,7 +11,7 @@ from pathlib import Path
 
 from processes import Failure
 
-PYTHONS = ("python-1", "python-1.6", "python-1.8", "python-2", "python-fastmcp-2", "python-fastmcp-3", "python-models")
+PYTHONS = ("python-1", "python-1.6", "python-1.9", "python-1.15", "python-2", "python-fastmcp-2", "python-fastmcp-3", "python-models")
 PINS = ("package.json", "package-lock.json", *(f"{name}.txt" for name in PYTHONS))
 CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 CACHE = Path(os.environ.get("INTEROP_CACHE") or CACHE_HOME / "mcp-rehearsal/interop")

@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from install import node
-from processes import REHEARSE, ROOT
+from matrix import Matrix
+from processes import REHEARSE, ROOT, TARGET, Failure
 
 HERE = Path(__file__).resolve().parent
 
@@ -36,16 +37,17 @@ class Peers:
             "MODULES": str(folder),
             "SERVERS": str(self.modules),
             "PYTHON": str(folder / "python-2/bin/python"),
-            "PYTHON_1_6": str(folder / "python-1.6/bin/python"),
-            "PYTHON_1_8": str(folder / "python-1.8/bin/python"),
             "PATH": f"{Path(REHEARSE).parent}:{os.environ['PATH']}",
         }
 
     def version(self, package):
-        """Of an npm package, or of a Python package in one of the lists."""
+        """Of an npm package, of rmcp, or of a Python package in one of the lists."""
         pins = json.loads((HERE / "package.json").read_text())["dependencies"]
         if package in pins:
-            return pins[package]
+            return pins[package].rsplit("@", 1)[-1]
+        if package == "rmcp":
+            lock = (HERE / "servers/rmcp/Cargo.lock").read_text()
+            return re.search(r'^name = "rmcp"\nversion = "(.*)"$', lock, re.M)[1]
         generation, name = package.split(":")
         return re.search(rf"^{name}==(.*)$", (HERE / f"{generation}.txt").read_text(), re.M)[1]
 
@@ -59,9 +61,7 @@ class Peers:
         for transport, mode in (("stdio", None), ("http", "streamableHttp"), ("sse", "sse")):
             yield f"{everything} · {transport}", self.scenario("everything", transport, self.everything, mode)
             yield f"{fast} · {transport}", self.scenario("fast", transport, self.fast, transport)
-        for name, sdk in (("python-1.6", "Python SDK"), ("python-1.8", "Python SDK"), ("typescript-1.10", "TypeScript SDK")):
-            version = self.version(f"{name}:mcp") if sdk == "Python SDK" else self.version("sdk-1.10").rsplit("@", 1)[1]
-            yield f"server of {sdk} {version} · stdio", self.scenario(name)
+        yield from Matrix(self).all()
         for transport, era, version in AUTHORIZED:
             yield f"{fast} with OAuth · {transport} · {era}", self.authorized(transport, version)
         sdk = [self.node, str(HERE / "clients/typescript.mjs")]
@@ -88,6 +88,17 @@ class Peers:
         yield f"Python SDKs of models {versions}", self.client(python, MODEL_CHECKS, self.model)
         versions = f"{self.version('@anthropic-ai/sdk')}, {self.version('openai')}"
         yield f"TypeScript SDKs of models {versions}", self.client([self.node, str(HERE / "clients/models.mjs")], MODEL_CHECKS, self.model)
+
+    def build_rmcp(self):
+        """Builds the server and client of rmcp; the path of the program."""
+        target = TARGET / "interop-rmcp"
+        manifest = HERE / "servers/rmcp/Cargo.toml"
+        command = ["cargo", "build", "--quiet", "--locked", "--manifest-path", str(manifest)]
+        home = {"HOME": str(Path.home()), "CARGO_TARGET_DIR": str(target)}
+        code, out, err = self.processes.run(command, home, seconds=600)
+        if code != 0:
+            raise Failure(f"the server of rmcp cannot be built\n{out}{err}")
+        return str(target / "debug/interop-rmcp")
 
     def model(self):
         """The address of a new scripted model."""

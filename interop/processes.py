@@ -58,16 +58,18 @@ class Processes:
         with self.lock:
             if self.closed:
                 raise Failure("interrupted")
-            options |= {"stdin": subprocess.DEVNULL, "encoding": "utf-8", "errors": "replace", "start_new_session": True}
+            options |= {"encoding": "utf-8", "errors": "replace", "start_new_session": True}
+            options.setdefault("stdin", subprocess.DEVNULL)
             process = subprocess.Popen(command, env=self.env | (env or {}), **options)
             self.running.append(process)
             return process
 
-    def run(self, command, env=None, seconds=SECONDS, **options):
-        """The exit code and the output of a command that ends by itself."""
+    def run(self, command, env=None, seconds=SECONDS, input=None, **options):
+        """The exit code and the output of a command that ends by itself; `input` is its standard input."""
+        options |= {"stdin": subprocess.DEVNULL if input is None else subprocess.PIPE}
         process = self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(input, timeout=seconds)
         except subprocess.TimeoutExpired:
             self.stop(process)
             raise Failure(f"no end after {seconds} s") from None

@@ -130,8 +130,7 @@ fn collect(schema: &Json, keys: &mut BTreeSet<String>) {
         Json::Object(members) => {
             for (name, member) in members {
                 // The options of faults are printed by `rehearse mock --faults`.
-                if name == "fault" {
-                    keys.extend(member["properties"].as_object().into_iter().flatten().map(|(key, _)| key.clone()));
+                if name.starts_with("fault-") {
                     continue;
                 }
                 if let ("properties", Json::Object(properties)) = (name.as_str(), member) {

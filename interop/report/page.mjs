@@ -48,7 +48,7 @@ await test('the verdict, the counts and every part of a failure', async page => 
   const text = await page.locator('#f1').innerText();
   for (const part of ['hostile: call text', '4 places', 'hostile:5 in', 'http/2026-07-28', 'differs from the snapshot', 'scenarios/hostile.yaml:5',
     '5 ▶   - call: { tool: text }', '- snapshot + this run', '-       "text": "fine",', '+       "text": "<x-hostile', 'Traffic', '→', '←',
-    '"method":"tools/call"', 'Do it again', "rehearse run scenarios/hostile.yaml --filter '^hostile/stdio/2025-11-25$'"])
+    '"method":"tools/call"', 'Do it again', 'rehearse run scenarios/hostile.yaml'])
     assert.ok(text.includes(part), `${part} is not in\n${text}`);
   const dead = page.locator(FAILURE, { hasText: 'dead: discover' });
   await dead.locator('summary').first().click();

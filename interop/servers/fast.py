@@ -1,5 +1,6 @@
 """A FastMCP server: `fast.py stdio`, `fast.py http` or `fast.py sse`; the last two on a free port of 127.0.0.1."""
 
+import socket
 import sys
 
 from fastmcp import Context, FastMCP
@@ -61,5 +62,7 @@ def review(code: str, language: str = "Rust") -> str:
 
 if __name__ == "__main__":
     transport = sys.argv[1]
-    network = {} if transport == "stdio" else {"host": "127.0.0.1", "port": 0}
+    # FastMCP 2 takes port 0 for its default one.
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        network = {} if transport == "stdio" else {"host": "127.0.0.1", "port": free.getsockname()[1]}
     mcp.run(transport=transport, show_banner=False, **network)

@@ -7,6 +7,7 @@ const { join } = require("node:path");
 const { binary } = require("./binary.js");
 
 const STOP_TIMEOUT_MS = 10_000;
+const LAST_OUTPUT_TIMEOUT_MS = 1_000;
 const KEPT_OUTPUT = 64 * 1024;
 const SHOWN = { violations: 3, evidence: 4, characters: 300 };
 
@@ -67,6 +68,14 @@ class Server {
   /** What the process has written to standard error. */
   output() {
     return this.#output();
+  }
+
+  /** Waits for the last output of a process that has ended. */
+  async settled() {
+    let timer;
+    const timeout = new Promise((resolve) => (timer = setTimeout(resolve, LAST_OUTPUT_TIMEOUT_MS)));
+    await Promise.race([this.#closed, timeout]);
+    clearTimeout(timer);
   }
 
   async stop() {
@@ -131,7 +140,8 @@ class Mock extends Server {
   async #request(method, path, body) {
     const headers = { Authorization: `Bearer ${this.#admin.token}` };
     const sent = fetch(this.#admin.url + path, { method, headers, body: body && JSON.stringify(body) });
-    const response = await sent.catch((error) => {
+    const response = await sent.catch(async (error) => {
+      await this.settled();
       const why = error.cause?.code ?? error.message;
       throw new RehearseError(`the mock has ended, or does not answer (${why})\n${this.output()}`);
     });

@@ -159,7 +159,7 @@ def test_no_scenario(mcp_run):
 """
     )
     result.assert_outcomes(passed=1, failed=2)
-    expected = ["E *AssertionError: a scenario failed:", "E *✗ echo", "E *2 failed*"]
+    expected = ["E *AssertionError: a scenario failed:", "E *✗ echo: call echo", "E *2 failed*"]
     result.stdout.fnmatch_lines([*expected, "E *RehearseError: the scenarios cannot run (exit code *", "E *nowhere.yaml*"])
 
 

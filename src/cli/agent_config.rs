@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{Failure, config::sources::diagnostics, style};
+use super::{Failure, config::sources::diagnostics, process_guard::program, style};
 use rehearse_agent::{
     CodeEngine, CodeMode,
     setup::{AgentSetup, SetupContext},
@@ -53,8 +53,7 @@ pub(super) async fn code_mode(wanted: Option<&CodeModeConfig>) -> Result<Option<
     let engine = match Toolchain::find("go").await {
         Some(toolchain) => CodeEngine::Go(toolchain),
         None if cfg!(feature = "code-mode") => {
-            let program = std::env::current_exe();
-            let program = program.map_err(|error| Failure::cannot(format!("cannot find this program: {error}")))?;
+            let program = program()?;
             CodeEngine::QuickJs(Worker { program, args: vec!["__code-worker".to_owned()] })
         }
         None => return Err(Failure::cannot("code mode needs `go`, or a build with the feature `code-mode`")),

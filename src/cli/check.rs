@@ -25,18 +25,23 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    again::Again, auth_server::AuthServerArgs, profiles::SelectedProfile, progress::Progress, report_args::ReportArgs,
+    again::Again,
+    auth_server::AuthServerArgs,
+    profiles::SelectedProfile,
+    progress::{INTERRUPTED, Progress},
+    report_args::ReportArgs,
 };
 use super::{
     Exit, Failure,
+    job::Job,
     mcp::{
+        authorization::stored_authorizer,
         connection::duration,
         target::{Server, TargetsArgs, print_no_servers},
     },
     process_guard::block_on_guarded,
     repository,
     secrets::Secrets,
-    signals::Signals,
     sinks::Sinks,
     spans::OtlpArgs,
     style,
@@ -63,7 +68,7 @@ Tools are called only if they are annotated with readOnlyHint, or named by --all
 
 Exit codes:
   0  no MUST is violated    1  a MUST is violated, or what --strict, --baseline or --profile say
-  2  wrong usage    3  the server cannot be reached, or the time was over    4  nothing was tested";
+  2  wrong usage    3  the server cannot be reached, or not all was tried    4  nothing was tested";
 
 /// Check a server against the MCP specification
 #[derive(Debug, Args)]
@@ -265,59 +270,43 @@ impl CheckArgs {
         checked: &mut CheckResult,
     ) -> Result<bool, Failure> {
         let stop = CancellationToken::new();
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let mut job = Job::start(stop.clone(), INTERRUPTED)?;
         let mut progress = Progress::new();
         let again = Again::new(self);
         let Tokens { valid, low_scope, expired, wrong_audience } = self.tokens();
-        let tokens = Secrets::from_tokens([valid, low_scope, expired, wrong_audience].into_iter().flatten());
+        let tokens = [valid, low_scope, expired, wrong_audience].into_iter().flatten().collect();
+        let tokens = Secrets::new(tokens).remembered();
         let mut tools = ListedTools::default();
         for (number, server) in servers.iter().enumerate() {
             let secrets = &server.resolved.secrets.clone().merge(&tokens);
             progress.begin(&secrets.hidden(&target_text(&server.resolved.config.target)), number, servers.len());
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();
+            params.authorizer = stored_authorizer(server).filter(|_| self.token.is_none());
+            let secrets = &secrets.clone().merge_tokens(params.authorizer.clone());
             let (sender, mut events) = unbounded_channel();
-            let record_sink = recorded(sinks, server);
+            let record_sink = recorded(sinks, server, secrets);
             let options = CheckOptions { events: Some(sender), record_sink, ..self.options() };
             let begun = Instant::now();
             let checking = Box::pin(check(&params, &options));
-            tokio::pin!(checking);
-            let run = loop {
-                tokio::select! {
-                    run = &mut checking => break run,
-                    Some(event) = events.recv() => {
-                        tools.add(number, &event);
-                        progress.show(event);
-                    }
-                    () = progress.next_line() => {}
-                    _ = signals.next() => {
-                        if stop.is_cancelled() {
-                            return Ok(true);
-                        }
-                        style::leave_line();
-                        style::print("interrupted: reporting what was found so far\n");
-                        stop.cancel();
-                    }
-                }
-            };
-            while let Ok(event) = events.try_recv() {
+            let show = |progress: &mut Progress, event| {
                 tools.add(number, &event);
-            }
+                progress.show(event);
+            };
+            let Some(run) = progress.watch(&mut job, checking, &mut events, show).await else { return Ok(true) };
             let mut result = run.checked;
             result.profiles = profiles::judge(profiles, server, &result, &run.traces);
             (result.again, result.place) = (again.command(server), repository::place(server));
             checked.duration += begun.elapsed();
-            secrets.hide_in_server(&mut result);
             checked.servers.push(result);
-            if stop.is_cancelled() {
+            if job.is_interrupted() {
                 break;
             }
         }
         if tools.servers.len() == servers.len() {
             self.warn_of_unlisted(&tools.names);
         }
-        Ok(stop.is_cancelled())
+        Ok(job.is_interrupted())
     }
 
     /// Warns of tools that may be called, but that no server lists.
@@ -351,11 +340,11 @@ impl ListedTools {
 }
 
 /// Shows every connection with a server to the sinks.
-fn recorded(sinks: &Sinks, server: &Server) -> RecordSink {
+fn recorded(sinks: &Sinks, server: &Server, secrets: &Secrets) -> RecordSink {
     if sinks.is_empty() {
         return RecordSink::default();
     }
-    let (sinks, secrets) = (sinks.clone(), server.resolved.secrets.clone());
+    let (sinks, secrets) = (sinks.clone(), secrets.clone());
     let info = ConnectionInfo::new(server.name(), server.resolved.config.target.transport());
     RecordSink(Some(Arc::new(move |version, recorder| {
         let info = ConnectionInfo { protocol: Some(version), ..info.clone() };

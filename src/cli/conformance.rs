@@ -6,10 +6,10 @@ use clap::Args;
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::{Exit, Failure, signals::Signals, style};
+use super::{Exit, Failure, job::Job, process_guard::runtime, style};
 use rehearse_client::{
-    Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, ServerParams, Session,
-    Target, example,
+    Answer, AnswerScript, Answers, CallOptions, Endpoint, InputHandler, InputKind, InputRequest, Listing, ServerParams,
+    Session, Target, example, example_operation,
     oauth::{
         AuthError, Authorizer, ClientSecret, GrantKind, Identity, IdentityProvider, Interaction, Options,
         PreregisteredClient, Secret, SigningKey,
@@ -24,7 +24,7 @@ use rehearse_hub::{
     Registry,
     registry::{AllowedCalls, ServerTools},
 };
-use rehearse_protocol::{Era, Protocol};
+use rehearse_protocol::{Era, List, Protocol};
 
 /// The client's metadata document, which the suite knows without fetching it.
 const METADATA_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -71,21 +71,11 @@ pub(super) fn run(args: ConformanceArgs) -> Result<Exit, Failure> {
         Err(_) => Value::Null,
     };
     let context = Context(context);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
-    runtime.block_on(async {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    runtime()?.block_on(async {
         let stop = CancellationToken::new();
-        let using = Box::pin(use_everything(args.url, protocol, &context, stop.clone()));
-        tokio::pin!(using);
-        tokio::select! {
-            used = &mut using => used,
-            _ = signals.next() => {
-                stop.cancel();
-                using.await.map(|_| Exit::CannotRun)
-            }
-        }
+        let mut job = Job::start(stop.clone(), "interrupted: closing the connection\n")?;
+        let used = job.run(Box::pin(use_everything(args.url, protocol, &context, stop))).await;
+        used.filter(|_| !job.is_interrupted()).unwrap_or(Ok(Exit::CannotRun))
     })
 }
 
@@ -107,8 +97,8 @@ async fn use_everything(
     };
     let user = SuiteClient { session: &session, options: CallOptions { cancel: Some(stop), ..CallOptions::default() } };
     user.tools(context).await;
-    user.resources().await;
-    user.prompts().await;
+    user.items(List::Resources).await;
+    user.items(List::Prompts).await;
     let are_wanted = !env::var("MCP_CONFORMANCE_SCENARIO").is_ok_and(|scenario| scenario.ends_with(NO_PREFETCH));
     user.skills(are_wanted).await;
     session.close().await;
@@ -123,10 +113,10 @@ struct SuiteClient<'s> {
 
 impl SuiteClient<'_> {
     async fn tools(&self, context: &Context) {
-        if !self.offers("tools") {
+        if !self.session.info().declares("tools") {
             return;
         }
-        let (listing, failure) = self.session.list_tools_partial(self.options.clone()).await;
+        let (listing, failure) = self.session.list_partial(List::Tools, usize::MAX, self.options.clone()).await;
         self.print_failure("tools/list", failure.map_or(Ok(()), Err));
         let (server, filter) = ("server".into(), ToolFilter::default());
         let mirrors = self.session.info().version.era() == Era::Modern;
@@ -148,33 +138,16 @@ impl SuiteClient<'_> {
         }
     }
 
-    async fn resources(&self) {
-        if !self.offers("resources") {
+    /// Reads every resource, or gets every prompt.
+    async fn items(&self, list: List) {
+        if !self.session.info().declares(list.capability()) {
             return;
         }
-        let listing = self.print_failure("resources/list", self.session.list_resources(self.options.clone()).await);
-        for uri in listing.iter().flat_map(|listing| members(&listing.items, "uri")) {
-            self.print_failure(
-                &format!("resources/read {uri}"),
-                self.session.read_resource(&uri, self.options.clone()).await,
-            );
-        }
-    }
-
-    async fn prompts(&self) {
-        if !self.offers("prompts") {
-            return;
-        }
-        let listing = self.print_failure("prompts/list", self.session.list_prompts(self.options.clone()).await);
-        for prompt in listing.iter().flat_map(|listing| &listing.items) {
-            let prompt: Value = serde_json::from_str(prompt.get()).unwrap_or_default();
-            let Some(name) = prompt["name"].as_str() else { continue };
-            let required = prompt["arguments"].as_array().into_iter().flatten().filter(|it| it["required"] == true);
-            let arguments: Map<_, _> =
-                required.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("test")))).collect();
-            let arguments = (!arguments.is_empty()).then_some(arguments);
-            let got = self.session.get_prompt(name, arguments, self.options.clone()).await;
-            self.print_failure(&format!("prompts/get {name}"), got);
+        let listing = self.print_failure(list.method(), self.session.list(list, self.options.clone()).await);
+        for item in listing.iter().flat_map(Listing::all_values) {
+            let Some(operation) = example_operation(list, &item) else { continue };
+            let what = format!("{} {}", operation.method, item[list.key()].as_str().unwrap_or_default());
+            self.print_failure(&what, self.session.perform(operation, self.options.clone()).await);
         }
     }
 
@@ -195,11 +168,6 @@ impl SuiteClient<'_> {
                 }
             }
         }
-    }
-
-    fn offers(&self, capability: &str) -> bool {
-        let capabilities: Value = serde_json::from_str(self.session.info().capabilities.get()).unwrap_or_default();
-        !capabilities[capability].is_null()
     }
 
     /// Prints a failure; the suite judges it.
@@ -275,11 +243,6 @@ fn calls_of(registry: &Registry) -> Vec<(String, Map<String, Value>)> {
         (tool.original.clone(), arguments)
     });
     calls.collect()
-}
-
-fn members(items: &[Box<RawValue>], name: &str) -> Vec<String> {
-    let member = |item: &RawValue| serde_json::from_str::<Value>(item.get()).ok()?[name].as_str().map(str::to_owned);
-    items.iter().filter_map(|item| member(item)).collect()
 }
 
 /// A call of a tool by the model.

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, ops::Range, sync::Arc};
 
-use super::{Exit, log, style};
+use super::{Exit, log, secrets::MaskError, style};
 use rehearse_check::client::ClientError;
 use rehearse_client_configs::secret::{Redactor, hidden_in, mask_source, secrets_of};
 use rehearse_document::{Diagnostic, Diagnostics, Source, Span, parse_yaml};
@@ -113,6 +113,12 @@ impl From<ScriptError> for Failure {
             ScriptError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
             error => Failure::Usage(error.to_string()),
         }
+    }
+}
+
+impl From<MaskError> for Failure {
+    fn from(error: MaskError) -> Self {
+        Failure::cannot(error.to_string())
     }
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure, fuzz_corpus,
+    job::Job,
     mcp::{
         connection::duration,
         target::{Server, TargetArgs},
@@ -21,16 +22,16 @@ use super::{
     report::MoreReports,
     repository,
     scenario_server::scenario_server,
-    signals::Signals,
+    secrets::Secrets,
     style,
 };
 use rehearse_check::target_text;
 use rehearse_client::ToolPermission;
-use rehearse_fuzz::{FuzzEvent, FuzzOptions, FuzzRun, Target, fuzz, inputs, plan, scenario};
+use rehearse_fuzz::{FuzzError, FuzzEvent, FuzzOptions, FuzzRun, Target, fuzz, inputs, plan, scenario};
 use rehearse_protocol::Protocol;
 use rehearse_report::{
-    Format, Layout, Verdict,
-    fuzz::{FORMAT, FuzzBug, FuzzInput, FuzzResult, TargetKind},
+    Format, Layout,
+    fuzz::{FuzzBug, FuzzInput, FuzzResult, TargetKind},
     summary::Results,
 };
 
@@ -111,45 +112,29 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
     let is_sarif = args.format == Format::Sarif;
     let directory = if is_sarif { repository::sarif_directory(std::slice::from_ref(&server))? } else { PathBuf::new() };
     let corpus = args.corpus.as_deref().map(fuzz_corpus::read).transpose()?.unwrap_or_default();
-    let begun = Instant::now();
     let stop = CancellationToken::new();
     let ran = block_on_guarded(args.fuzz(&server, corpus, &stop))?;
     let Some(ran) = ran else { return Ok(Exit::CannotRun) };
     let ran = match ran {
         Ok(ran) => ran,
-        Err(error) => return Err(Failure::cannot(server.resolved.secrets.hidden(&error))),
+        Err(error) => return Err(Failure::cannot(server.resolved.secrets.hidden(&error.to_string()))),
     };
-    let hidden = |text: &str| server.resolved.secrets.hidden(text);
-    let bugs = ran.bugs.into_iter().map(|bug| FuzzBug { message: hidden(&bug.message), ..bug });
-    let mut result = FuzzResult {
-        format: FORMAT,
-        rehearse: env!("CARGO_PKG_VERSION").to_owned(),
-        target: hidden(&target_text(&server.resolved.config.target)),
-        server: ran.server,
-        protocol: ran.version,
-        seed: args.seed,
-        duration: begun.elapsed(),
-        cases: ran.cases,
-        strict: args.strict,
-        targets: ran.targets,
-        bugs: bugs.collect(),
-        place: repository::place(&server),
-        error: ran.error,
-        verdict: Verdict::Passed,
-    };
+    let FuzzRun { mut result, planned, interesting } = ran;
+    result.target = target_text(&server.resolved.config.target);
+    (result.strict, result.place) = (args.strict, repository::place(&server));
     result.decide(stop.is_cancelled());
     if let Some(folder) = &args.corpus {
-        fuzz_corpus::write(folder, &ran.interesting)?;
+        fuzz_corpus::write(folder, &interesting)?;
     }
-    args.write_scenarios(&server, &result, &ran.planned)?;
+    args.write_scenarios(&server, &result, &planned)?;
     if is_sarif {
         repository::keep_places_in(&directory, std::iter::once((&result.target, &mut result.place)));
     }
     let verdict = result.verdict;
     let results = Results { fuzz: Some(result), ..Results::default() };
-    let layout = Layout { width: style::width(), directory, ..Layout::default() };
-    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
-    args.reports.write(results)?;
+    let layout = Layout { width: style::width(), is_verbose: true, directory, ..Layout::default() };
+    args.reports
+        .write_with(results, args.format, args.output.as_deref(), |results| results.render(args.format, &layout))?;
     Ok(verdict.into())
 }
 
@@ -175,9 +160,8 @@ impl FuzzArgs {
         server: &Server,
         corpus: Vec<FuzzInput>,
         stop: &CancellationToken,
-    ) -> Result<Option<Result<FuzzRun, String>>, Failure> {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    ) -> Result<Option<Result<FuzzRun, FuzzError>>, Failure> {
+        let mut job = Job::start(stop.clone(), "interrupted: reporting what was found so far\n")?;
         let (sender, mut events) = unbounded_channel();
         let options = FuzzOptions { corpus, events: Some(sender), stop: stop.clone(), ..self.options() };
         let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
@@ -194,15 +178,7 @@ impl FuzzArgs {
                 }
             }
         };
-        let fuzzing = async {
-            let run = fuzz(&server.resolved.config, &options).await;
-            drop(options);
-            run
-        };
-        let both = Box::pin(async { tokio::join!(fuzzing, shown).0 });
-        let run = signals.run_until_signal(stop, "interrupted: reporting what was found so far\n", both).await;
-        progress.finish_and_clear();
-        Ok(run)
+        Ok(job.run_with(Box::pin(fuzz(&server.resolved.config, &options)), shown).await)
     }
 
     /// # Errors
@@ -224,7 +200,7 @@ impl FuzzArgs {
             *count += 1;
             let number = if *count == 1 { String::new() } else { format!("-{count}") };
             let path = folder.join(format!("{name}{number}.yaml"));
-            output::write_file(&path, text.as_bytes())?;
+            output::write_file(&path, Secrets::masked(&text).as_bytes())?;
             style::print(&format!("wrote {}\n", path.display()));
         }
         Ok(())
@@ -235,7 +211,7 @@ impl FuzzArgs {
 fn dry_run(args: &FuzzArgs, server: &Server) -> Result<Exit, Failure> {
     let options = args.options();
     let planned = block_on_guarded(async { Ok(plan(&server.resolved.config, &options).await) })?;
-    let planned = planned.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
+    let planned = planned.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error.to_string())))?;
     let mut text = String::new();
     for target in &planned {
         let id = style::printable(&target.id.to_string()).into_owned();

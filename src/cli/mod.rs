@@ -22,6 +22,7 @@ mod fuzz;
 mod fuzz_corpus;
 mod init;
 mod input;
+mod job;
 mod log;
 mod mcp;
 mod mock;

@@ -8,7 +8,6 @@ use super::{
         console::Console,
         exec::{exit_of, wait_for_command},
         parse_address,
-        server::runtime_failure,
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
@@ -87,7 +86,7 @@ pub(super) fn run(args: ModelArgs) -> Result<Exit, Failure> {
 }
 
 async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Result<Exit, Failure> {
-    let mut signals = Signals::install().map_err(runtime_failure)?;
+    let mut signals = Signals::install()?;
     let name = model.name().to_owned();
     let printer = args.verbose.then(|| console.clone());
     let log = move |line: String| {

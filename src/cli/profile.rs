@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::Failure;
 use rehearse_client::ClientInfo;
-use rehearse_diff::{List, Surface};
+use rehearse_diff::Surface;
 use rehearse_document::{Source, nearest};
 use rehearse_llm::tokens::Encoding;
 use rehearse_profile::{Profile, ServerEvidence, builtin, builtins};
+use rehearse_protocol::List;
 use rehearse_report::profile::{ProfileFinding, RuleLevel};
 use rehearse_scenario::Host;
 
@@ -45,7 +46,7 @@ pub(super) fn token_counter() -> Option<fn(&str) -> usize> {
 
 /// The findings about tools: those that cannot be used, and those of which something is lost.
 pub(super) fn tool_findings(profile: &Profile, server: Option<&str>, tools: Vec<Value>) -> Vec<ProfileFinding> {
-    let surface = Surface { tools: Some(tools), ..Surface::default() };
+    let surface = Surface::of_list(List::Tools, tools);
     let findings = profile.judge(&evidence(server, &surface)).findings.into_iter();
     let is_of_tool = |it: &ProfileFinding| it.subject.as_ref().is_some_and(|it| it.starts_with(List::Tools.noun()));
     findings.filter(|it| it.level > RuleLevel::Advice && (it.level == RuleLevel::Blocks || is_of_tool(it))).collect()

@@ -65,7 +65,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let file = TraceFileWriter::append(&args.trace_file)?;
     let sinks = Sinks { file: Some(file.clone()), spans: args.otlp.exporter()? };
     let done = block_on_guarded(async {
-        let signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let signals = Signals::install()?;
         match (args.listen, &args.to) {
             (Some(address), Some(url)) => args.relay_http(address, url, (&file, &sinks), signals).await,
             _ => args.relay_stdio((&file, &sinks), signals).await,

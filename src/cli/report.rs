@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Exit, Failure, output, repository, style};
+use super::{Exit, Failure, output, repository, secrets::Secrets, style};
 use rehearse_bench::Threshold;
 use rehearse_document::text::utf8;
 use rehearse_report::{
@@ -125,11 +125,19 @@ impl MoreReports {
         self.files.iter().map(|(path, _)| &**path)
     }
 
-    /// Writes each.
+    /// Writes a result without its secrets: in its own format to a file or to standard output, and as each of the others.
     ///
     /// # Errors
     /// One cannot be written.
-    pub(super) fn write(&self, mut results: Results) -> Result<(), Failure> {
+    pub(super) fn write_with(
+        &self,
+        results: Results,
+        format: Format,
+        output: Option<&Path>,
+        own: impl FnOnce(&mut Results) -> Vec<u8>,
+    ) -> Result<(), Failure> {
+        let mut results = Secrets::known().hidden_in_results(results)?;
+        output::write_report(&own(&mut results), format, output)?;
         // SARIF changes paths.
         let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|(_, format)| *format == Format::Sarif);
         let mut written = Ok(());

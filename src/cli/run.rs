@@ -27,15 +27,15 @@ use self::{
 };
 use super::{
     Exit, Failure,
+    job::Job,
     mcp::connection::duration,
     output,
-    process_guard::install_guard,
+    process_guard::{install_guard, runtime},
     profile::host_named,
     replay::{PreparedReplay, ReplayArgs},
     report::MoreReports,
     secrets::Secrets,
     shard::ShardArgs,
-    signals::Signals,
     sinks::Sinks,
     spans::{OtlpArgs, random_trace},
     usage_hint::command_hint,
@@ -197,8 +197,10 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
     }
     let models = args.models.options(&plan)?;
     let earlier = args.models.earlier()?;
-    let secrets: BTreeMap<_, _> =
-        plan.cells().map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario))).collect();
+    let secrets: BTreeMap<_, _> = plan
+        .cells()
+        .map(|(scenario, ..)| (scenario.path.clone(), Secrets::from_scenario(scenario).remembered()))
+        .collect();
     let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
@@ -228,7 +230,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         scenario.cells.iter().any(|cell| matches!(cell.status, Status::Failed | Status::Error))
     };
     let failed = result.scenarios.iter().filter(has_failed).map(|scenario| scenario.path.clone()).collect();
-    let verdict = report(args, result, &secrets)?;
+    let verdict = report(args, result)?;
     sinks.finish()?;
     let exit = if shard.is_some() && verdict == Verdict::NothingTested { Exit::Success } else { verdict.into() };
     Ok(Outcome { exit, failed, is_interrupted: interrupted })
@@ -245,23 +247,19 @@ fn run_replay(args: &RunArgs, mut replay: PreparedReplay) -> Result<Exit, Failur
     let options = options(args, &sinks, &secrets)?;
     let cancel = CancellationToken::new();
     let done = block_on(async {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-        let running = Box::pin(replay.run(options, cancel.clone()));
-        let result = signals.run_until_signal(&cancel, "interrupted: stopping the server\n", running).await;
-        result.transpose()
+        let mut job = Job::start(cancel.clone(), "interrupted: stopping the server\n")?;
+        job.run(Box::pin(replay.run(options, cancel.clone()))).await.transpose()
     })??;
     let Some(mut result) = done else { return Ok(Exit::CannotRun) };
     (result.started_at, result.interrupted) = (started_at, cancel.is_cancelled());
-    let verdict = report(args, result, &secrets)?;
+    let verdict = report(args, result)?;
     sinks.finish()?;
     Ok(verdict.into())
 }
 
 /// Runs work that starts servers under the guard of [`options`].
 fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime()?;
     let done = runtime.block_on(work);
     drop(runtime);
     ReaperProcess::dismiss();
@@ -279,21 +277,16 @@ fn options(args: &RunArgs, sinks: &Sinks, secrets: &BTreeMap<PathBuf, Secrets>) 
     })
 }
 
-/// Hides secrets and writes the reports.
-fn report(args: &RunArgs, mut result: RunResult, secrets: &BTreeMap<PathBuf, Secrets>) -> Result<Verdict, Failure> {
-    for scenario in &mut result.scenarios {
-        if let Some(secrets) = secrets.get(&scenario.path) {
-            secrets.hide_in_scenario(scenario);
-        }
-    }
+/// Writes the reports.
+fn report(args: &RunArgs, mut result: RunResult) -> Result<Verdict, Failure> {
     if let Some(coverage) = &mut result.coverage {
         coverage.fail_under = args.fail_under;
     }
     let verdict = result.verdict();
     let results = Results { run: Some(result), ..Results::default() };
-    let layout = Layout { width: super::style::width(), trace: args.trace, ..Layout::default() };
-    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
-    args.reports.write(results)?;
+    let layout = Layout { width: super::style::width(), trace: args.trace, is_verbose: true, ..Layout::default() };
+    args.reports
+        .write_with(results, args.format, args.output.as_deref(), |results| results.render(args.format, &layout))?;
     Ok(verdict)
 }
 
@@ -385,11 +378,10 @@ fn default_jobs(plan: &Plan) -> usize {
 /// The result and whether the run was interrupted; `None` after two interruptions.
 async fn execute(plan: Plan, options: RunOptions) -> Result<Option<(RunResult, bool)>, Failure> {
     let cancel = CancellationToken::new();
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let mut job = Job::start(cancel.clone(), "interrupted: stopping the servers\n")?;
     let progress = Progress::new(plan.cells().filter(|(_, _, reason)| reason.is_none()).count());
     let running = scenario::run(plan, options, cancel.clone(), move |event| progress.show(&event));
-    let result = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", running).await;
-    Ok(result.map(|result| (result, cancel.is_cancelled())))
+    Ok(job.run(running).await.map(|result| (result, job.is_interrupted())))
 }
 
 /// The progress line on a terminal.
@@ -420,11 +412,5 @@ impl Progress {
             }
         }
         self.bar.set_message(running.join("  "));
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }

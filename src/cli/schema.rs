@@ -67,7 +67,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
     }
     let schema = match (args.kind, args.dialect) {
         (Kind::Script, _) => format!("{:#}\n", script::schema()),
-        (Kind::Scenario, _) => rehearse_scenario::SCHEMA.to_owned(),
+        (Kind::Scenario, _) => format!("{:#}\n", rehearse_scenario::schema()),
         (Kind::Config, Some(dialect)) => format!("{:#}\n", dialect.schema()),
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
@@ -81,7 +81,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Diff, _) => schema::DIFF.to_owned(),
         (Kind::Fuzz, _) => schema::FUZZ.to_owned(),
         (Kind::Surface, _) => schema::SURFACE.to_owned(),
-        (Kind::Profile, _) => rehearse_profile::SCHEMA.to_owned(),
+        (Kind::Profile, _) => format!("{:#}\n", rehearse_profile::schema()),
         (Kind::Journal, _) => schema::JOURNAL.to_owned(),
         (Kind::Trace, _) => schema::TRACE.to_owned(),
     };

@@ -6,9 +6,12 @@ use std::{
     sync::LazyLock,
 };
 
+use parking_lot::Mutex;
 use regex::Regex;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
-use rehearse_client::{STDERR_HEADING, ServerParams, Target, oauth::Authorizer};
+use rehearse_client::{ServerParams, Target, oauth::Authorizer};
 use rehearse_client_configs::{
     Variables,
     secret::{MASK, hidden_in, is_secret_name, secrets_in_argument},
@@ -16,11 +19,9 @@ use rehearse_client_configs::{
 };
 use rehearse_document::references;
 use rehearse_protocol::names::SESSION_HEADER;
-use rehearse_report::{
-    ScenarioResult, WireKind, WireLine,
-    check::{CheckedServer, JudgedCheck},
-};
+use rehearse_report::{WireKind, WireLine, summary::Results};
 use rehearse_scenario::{Scenario, ServerKind};
+use rehearse_system::program;
 
 /// The minimum length of a secret: shorter texts occur by chance.
 const MIN_LENGTH: usize = 6;
@@ -35,6 +36,9 @@ const PROGRESS: &str = "\"progressToken\":";
 static CODE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(?:^|[?&])(?:(?:device_)?code|(?:client_)?assertion)=([^&\s"'<>#]+)"#).ok());
 
+/// What was typed, what is in the environment, and what the configs and scenarios read so far have.
+static KNOWN: LazyLock<Mutex<Secrets>> = LazyLock::new(|| Mutex::new(Secrets::of_process()));
+
 /// Texts that must not be printed; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets {
@@ -47,7 +51,45 @@ pub(crate) struct Secrets {
     headers: Vec<(String, String)>,
 }
 
+/// A result has a value that its JSON cannot have.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot mask the secrets of the result: {0}")]
+pub(crate) struct MaskError(#[from] serde_json::Error);
+
 impl Secrets {
+    /// All secrets that this process knows. Every result and message is without them.
+    pub(crate) fn known() -> Secrets {
+        KNOWN.lock().clone()
+    }
+
+    /// A message without what is known to be secret.
+    pub(crate) fn masked(message: &str) -> String {
+        KNOWN.lock().hidden_known(message)
+    }
+
+    /// Adds them to [`Secrets::known`].
+    #[must_use]
+    pub(crate) fn remembered(self) -> Secrets {
+        let mut known = KNOWN.lock();
+        *known = std::mem::take(&mut *known).merge(&self);
+        self
+    }
+
+    /// The secrets in the arguments of this process and in its environment; none with `--show-secrets`.
+    fn of_process() -> Secrets {
+        let mut secrets = Vec::new();
+        let args: Vec<_> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+        if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--show-secrets") {
+            return Secrets::default();
+        }
+        add_words(&mut secrets, &args);
+        // A command in quotes.
+        let lines = args.iter().filter(|arg| arg.contains(char::is_whitespace));
+        lines.filter_map(|line| program::words(line).ok()).for_each(|words| add_words(&mut secrets, &words));
+        add_environment(&mut secrets, |_| true);
+        Secrets::new(secrets)
+    }
+
     /// The secrets of a server: secret literals, and the values of variables in secret places.
     pub(crate) fn from_server(
         server: &server::ConfiguredServer,
@@ -106,12 +148,9 @@ impl Secrets {
         Secrets::new(secrets)
     }
 
-    /// These tokens, however short they are.
-    pub(crate) fn from_tokens(tokens: impl Iterator<Item = String>) -> Secrets {
-        Secrets { texts: tokens.filter(|token| !token.is_empty()).collect(), ..Secrets::default() }
-    }
-
-    fn new(mut texts: Vec<String>) -> Secrets {
+    /// These texts, but for those that occur by chance.
+    pub(crate) fn new(mut texts: Vec<String>) -> Secrets {
+        texts.iter_mut().for_each(|text| *text = text.trim().to_owned());
         // The form in JSON strings.
         let quoted = |secret: &String| serde_json::to_string(secret).map(|text| text[1..text.len() - 1].to_owned());
         let quoted: Vec<_> = texts.iter().filter_map(|secret| quoted(secret).ok()).collect();
@@ -120,29 +159,24 @@ impl Secrets {
         Secrets { texts, masks_unknown: true, ..Secrets::default() }.sorted()
     }
 
-    /// Masks the secrets in a text.
-    pub(crate) fn hidden(&self, text: &str) -> String {
+    /// Masks the known secrets in a text.
+    pub(crate) fn hidden_known(&self, text: &str) -> String {
         let text = self.texts.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK));
-        let text = self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK));
-        match text.split_once(STDERR_HEADING) {
-            Some((before, lines)) => format!("{before}{STDERR_HEADING}{}", self.hidden_in_stderr(lines)),
-            None => text,
-        }
+        self.authorizers.iter().fold(text, |text, authorizer| authorizer.masked(&text, MASK))
     }
 
-    /// Masks the secrets in stderr lines, and text that looks like a secret and not like prose.
-    pub(crate) fn hidden_in_stderr(&self, lines: &str) -> String {
-        let text = self.hidden(lines);
+    /// Masks the secrets in a text, such as a message or lines of standard error, and what looks like a secret and not
+    /// like prose.
+    pub(crate) fn hidden(&self, text: &str) -> String {
+        let text = self.hidden_known(text);
         let masked = || text.split('\n').map(|line| masked(line, |range| !is_prose(line, range)));
         if self.masks_unknown { masked().collect::<Vec<_>>().join("\n") } else { text }
     }
 
     /// Masks the secrets in a frame, and text that looks like a secret.
     pub(crate) fn hidden_in_frame(&self, frame: &str) -> String {
-        let text = self.hidden(frame);
-        let is_of_protocol =
-            |range: &Range<usize>| text[..range.start].trim_end_matches(['"', ' ']).ends_with(PROGRESS);
-        if self.masks_unknown { masked(&text, |range| !is_of_protocol(range)) } else { text }
+        let text = self.hidden_known(frame);
+        if self.masks_unknown { masked(&text, |_| true) } else { text }
     }
 
     /// Masks a header, except for the scheme of credentials.
@@ -157,70 +191,92 @@ impl Secrets {
                 None => MASK.to_owned(),
             },
             // A challenge looks like credentials but is not secret.
-            false if name.ends_with("-authenticate") => self.hidden(value),
+            false if name.ends_with("-authenticate") => self.hidden_known(value),
             false => self.hidden_in_frame(value),
         }
     }
 
-    /// Masks the secrets in all texts of a result that may come from a server.
-    pub(crate) fn hide_in_scenario(&self, scenario: &mut ScenarioResult) {
-        let hide = |text: &mut String| *text = self.hidden(text);
-        let in_file = |text: &str| text.lines().map(|line| self.hidden_in_frame(line) + "\n").collect::<String>();
-        scenario.source.iter_mut().for_each(|text| *text = in_file(text));
-        for cell in &mut scenario.cells {
-            cell.reason.iter_mut().for_each(hide);
-            cell.stderr.iter_mut().for_each(|line| *line = self.hidden_in_stderr(line));
-            cell.violations.iter_mut().for_each(|violation| self.hide_in_check(&mut violation.check));
-            for step in &mut cell.steps {
-                step.source = self.hidden_in_frame(&step.source);
-                step.trace.iter_mut().for_each(|it| self.hide_in_line(&mut it.line));
-                for run in step.models.iter_mut().flat_map(|model| &mut model.runs) {
-                    hide(&mut run.answer);
-                    run.problems.iter_mut().for_each(hide);
-                    for call in &mut run.calls {
-                        let text = self.hidden_in_frame(&call.arguments.to_string());
-                        call.arguments = serde_json::from_str(&text).unwrap_or(text.into());
+    /// Masks the secrets in every string of all results, of whatever kind.
+    ///
+    /// # Errors
+    /// One has a value that its JSON cannot have.
+    pub(crate) fn hidden_in_results(&self, results: Results) -> Result<Results, MaskError> {
+        let Results { run, check, bench, diff, fuzz } = results;
+        Ok(Results {
+            run: self.hidden_in(run)?,
+            check: self.hidden_in(check)?,
+            bench: self.hidden_in(bench)?,
+            diff: self.hidden_in(diff)?,
+            fuzz: self.hidden_in(fuzz)?,
+        })
+    }
+
+    /// Masks the secrets in every string of a value, by way of its JSON.
+    ///
+    /// # Errors
+    /// It has a value that its JSON cannot have.
+    pub(crate) fn hidden_in<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, MaskError> {
+        let masked = serde_json::to_value(value).and_then(|mut value| {
+            self.hide_in_json("", &mut value);
+            serde_json::from_value(value)
+        });
+        Ok(masked?)
+    }
+
+    /// Masks the secrets in the member of this name.
+    fn hide_in_json(&self, name: &str, value: &mut Value) {
+        match (name, value) {
+            ("arguments", value @ Value::Object(_)) => {
+                let text = self.hidden_in_frame(&value.to_string());
+                *value = serde_json::from_str(&text).unwrap_or(text.into());
+            }
+            ("source", Value::String(text)) => {
+                *text = text.split('\n').map(|line| self.hidden_in_frame(line)).collect::<Vec<_>>().join("\n");
+            }
+            (_, Value::String(text)) => *text = self.hidden(text),
+            (name, Value::Array(items)) => items.iter_mut().for_each(|item| self.hide_in_json(name, item)),
+            (_, Value::Object(members)) => {
+                let is_wire = self.hide_in_wire(members);
+                // What `rehearse fuzz` has made up is no secret, whatever it looks like.
+                let is_made_up = members.contains_key("inputKind");
+                for (name, mut value) in std::mem::take(members) {
+                    if is_made_up && name == "arguments" {
+                        let known = self.hidden_known(&value.to_string());
+                        value = serde_json::from_str(&known).unwrap_or(known.into());
+                    } else if !is_wire || !["text", "mark", "hex"].contains(&&*name) {
+                        self.hide_in_json(&name, &mut value);
                     }
-                }
-                for model in &mut step.models {
-                    model.error.iter_mut().for_each(hide);
-                    let tools = model.confusions.iter_mut();
-                    let tools = tools.flat_map(|it| [Some(&mut it.expected), it.called.as_mut()]).flatten();
-                    tools.for_each(|tool| hide(&mut tool.description));
-                }
-                for problem in &mut step.problems {
-                    hide(&mut problem.message);
-                    let texts = problem.difference.iter_mut().flat_map(|it| [&mut it.expected, &mut it.actual]);
-                    texts.for_each(hide);
+                    // Counts of what a server said have that as their name.
+                    let name = self.hidden(&name);
+                    match (members.get(&name).and_then(Value::as_u64), value.as_u64()) {
+                        (Some(one), Some(other)) => members.insert(name, (one + other).into()),
+                        _ => members.insert(name, value),
+                    };
                 }
             }
+            _ => {}
         }
     }
 
-    /// Masks the secrets in what was checked of a server.
-    pub(crate) fn hide_in_server(&self, server: &mut CheckedServer) {
-        let hide = |text: &mut String| *text = self.hidden(text);
-        server.error.iter_mut().for_each(hide);
-        hide(&mut server.target);
-        hide(&mut server.again);
-        server.unanswered.iter_mut().for_each(|version| hide(&mut version.reason));
-        server.versions.iter_mut().flat_map(|version| &mut version.checks).for_each(|check| self.hide_in_check(check));
-    }
-
-    /// Masks the secrets in a judged check.
-    pub(crate) fn hide_in_check(&self, check: &mut JudgedCheck) {
-        let hide = |text: &mut String| *text = self.hidden(text);
-        for violation in &mut check.violations {
-            hide(&mut violation.found);
-            violation.subject.iter_mut().for_each(hide);
-            violation.evidence.iter_mut().for_each(|line| self.hide_in_line(line));
+    /// Masks the secrets in a line of traffic, if these members are one. Returns whether they are.
+    fn hide_in_wire(&self, members: &mut Map<String, Value>) -> bool {
+        if !["direction", "text", "length"].iter().all(|name| members.contains_key(*name)) {
+            return false;
         }
+        let Ok(mut line) = serde_json::from_value::<WireLine>(Value::Object(members.clone())) else { return false };
+        self.hide_in_line(&mut line);
+        if let Ok(Value::Object(line)) = serde_json::to_value(line) {
+            // The bytes are gone with what was masked in them.
+            members.remove("hex");
+            members.extend(line);
+        }
+        true
     }
 
     fn hide_in_line(&self, line: &mut WireLine) {
         let text = self.without_part(line);
         let hidden = match line.kind {
-            WireKind::Stderr => self.hidden_in_stderr(&text),
+            WireKind::Stderr => self.hidden(&text),
             WireKind::HttpHead => {
                 let hide = |text: String, (name, value): &(String, String)| {
                     text.replace(&format!("{name}: {value}"), &format!("{name}: {MASK}"))
@@ -283,23 +339,32 @@ fn add_target(secrets: &mut Vec<String>, target: &Target) {
     if let Target::Stdio(spec) = target {
         add_pairs(secrets, spec.env.iter().map(|(name, value)| (&**name, &**value)));
         let is_inherited = |name: &str| spec.inherit.is_none_or(|names| names.contains(&name));
-        for (name, value) in std::env::vars_os() {
-            if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-                && is_secret_name(name)
-                && is_inherited(name)
-            {
-                add_pairs(secrets, [(name, value)]);
-            }
-        }
-        let mut flag = "";
-        for arg in &spec.args {
-            secrets.extend(secrets_in_argument(flag, arg).into_iter().map(|range| arg[range].to_owned()));
-            flag = if arg.starts_with('-') { arg } else { "" };
-        }
+        add_environment(secrets, is_inherited);
+        add_words(secrets, &spec.args);
     }
     if let Some(endpoint) = target.endpoint() {
         add_headers(secrets, &endpoint.headers);
         add_pairs(secrets, [("url", &*endpoint.url)]);
+    }
+}
+
+/// The secrets in the words of a command.
+fn add_words(secrets: &mut Vec<String>, words: &[String]) {
+    let mut flag = "";
+    for word in words {
+        secrets.extend(secrets_in_argument(flag, word).into_iter().map(|range| word[range].to_owned()));
+        flag = if word.starts_with('-') { word } else { "" };
+    }
+}
+
+fn add_environment(secrets: &mut Vec<String>, is_wanted: impl Fn(&str) -> bool) {
+    for (name, value) in std::env::vars_os() {
+        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
+            && is_secret_name(name)
+            && is_wanted(name)
+        {
+            add_pairs(secrets, [(name, value)]);
+        }
     }
 }
 
@@ -335,7 +400,9 @@ fn codes(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// Masks what looks like a secret and is one.
 fn masked(text: &str, is_secret: impl Fn(&Range<usize>) -> bool) -> String {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
-    let mut found: Vec<_> = hidden_in("", text).into_iter().filter(is_secret).chain(codes(text)).collect();
+    let is_of_protocol = |range: &Range<usize>| text[..range.start].trim_end_matches(['"', ' ']).ends_with(PROGRESS);
+    let found = hidden_in("", text).into_iter().filter(|range| is_secret(range) && !is_of_protocol(range));
+    let mut found: Vec<_> = found.chain(codes(text)).collect();
     found.sort_by_key(|range| range.start);
     for range in found {
         if range.start < at {
@@ -425,7 +492,7 @@ mod tests {
             "Basic authentication for users",
             "pass: 3 of 10",
         ] {
-            assert_eq!(secrets.hidden_in_stderr(line), line);
+            assert_eq!(secrets.hidden(line), line);
         }
         for (line, expected) in [
             ("session geheim-1234, passphrase", "session ***, ***"),
@@ -438,7 +505,7 @@ mod tests {
             ("http://user:line@host/", "http://user:***@host/"),
             ("Bearer abcdefghijklmnopq", "Bearer ***"),
         ] {
-            assert_eq!(secrets.hidden_in_stderr(line), expected);
+            assert_eq!(secrets.hidden(line), expected);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The signals that ask a process to end.
 
-use std::{future::pending, io, pin::pin, process::exit, sync::mpsc as blocking, thread, time::Duration};
+use std::{future::pending, io, process::exit, sync::mpsc as blocking, thread, time::Duration};
 
 use parking_lot::Mutex;
 use rehearse_system::{Signal, signal::SignalStreams, terminal::restore_settings};
@@ -9,9 +9,8 @@ use tokio::{
     sync::mpsc::{self, error::TrySendError},
     time::sleep,
 };
-use tokio_util::sync::CancellationToken;
 
-use super::{Exit, style};
+use super::{Exit, Failure, style};
 
 /// How long a second signal may wait for its receiver.
 const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
@@ -53,8 +52,8 @@ pub(super) struct Signals(mpsc::Receiver<Signal>);
 impl Signals {
     /// # Errors
     /// The handlers cannot be installed.
-    pub(super) fn install() -> io::Result<Signals> {
-        catch()?;
+    pub(super) fn install() -> Result<Signals, Failure> {
+        catch().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
         let (sender, receiver) = mpsc::channel(CAPACITY);
         *LISTENER.lock() = Some(sender);
         Ok(Signals(receiver))
@@ -65,29 +64,6 @@ impl Signals {
         match self.0.recv().await {
             Some(signal) => signal,
             None => pending().await,
-        }
-    }
-
-    /// Runs a future. The first signal prints `message` and cancels `shutdown`; the second drops the future with all its
-    /// processes and returns `None`.
-    pub(super) async fn run_until_signal<T>(
-        &mut self,
-        shutdown: &CancellationToken,
-        message: &str,
-        work: impl Future<Output = T>,
-    ) -> Option<T> {
-        let mut work = pin!(work);
-        loop {
-            tokio::select! {
-                done = &mut work => return Some(done),
-                _ = self.next() => {}
-            }
-            if shutdown.is_cancelled() {
-                return None;
-            }
-            style::leave_line();
-            style::print(message);
-            shutdown.cancel();
         }
     }
 }

@@ -103,6 +103,7 @@ impl SpanExporter {
                 let answer = runtime.block_on(async { request.send().await }).map_err(describe)?;
                 match answer.status() {
                     status if status.is_success() => Ok(()),
+                    status if status.is_redirection() => Err(format!("HTTP {status}: redirects are not followed")),
                     status => Err(format!("HTTP {status}")),
                 }
             });

@@ -8,19 +8,19 @@ use std::{
 
 use anstream::{ColorChoice, adapter::strip_bytes};
 use anstyle::AnsiColor;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use miette::{MietteHandler, ReportHandler};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::log;
+use super::{log, secrets::Secrets};
 use rehearse_document::{Diagnostic, Diagnostics};
 
 const UNLIMITED: usize = 10_000;
 
 pub(super) use rehearse_report::{
     palette::{BAD, DIM, DOUBTFUL, GOOD, STRONG, graphical},
-    text::printable,
+    text::{printable, printable_lines},
 };
 
 /// The styles of help texts and usage errors.
@@ -38,11 +38,12 @@ pub(super) fn width() -> usize {
     terminal_size::terminal_size_of(std::io::stdout()).map_or(160, |(width, _)| width.0.into())
 }
 
-/// A line on standard error that says how far something is; nothing without a terminal.
+/// A line on standard error that says how far something is, until it is dropped; nothing without a terminal.
 pub(super) fn progress(template: &str, count: Option<usize>) -> ProgressBar {
     let draws = io::stderr().is_terminal();
     let target = if draws { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let bar = ProgressBar::with_draw_target(count.map(|count| count as u64), target);
+    let bar = bar.with_finish(ProgressFinish::AndClear);
     bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
@@ -79,15 +80,16 @@ pub(super) fn print_above(text: &str) -> bool {
 
 /// Prints on stderr in one write. Errors are ignored.
 pub(super) fn print(text: &str) {
+    let text = Secrets::masked(text);
     match log::is_json() {
-        true => print_as_is(&log::line_of(text)),
-        false => print_as_is(text),
+        true => print_as_is(&log::line_of(&text)),
+        false => print_as_is(&text),
     }
 }
 
 /// Prints a message with fields as JSON; only for a log of JSON.
 pub(super) fn print_record(level: &str, message: &str, fields: &[(&str, Value)]) {
-    print_as_is(&log::line(level, message, fields));
+    print_as_is(&Secrets::masked(&log::line(level, message, fields)));
 }
 
 fn print_as_is(text: &str) {
@@ -98,9 +100,10 @@ fn print_as_is(text: &str) {
     let _ = write_at_once(std::io::stderr().lock(), text.as_bytes(), choice);
 }
 
-/// Prints a warning on stderr.
+/// Prints a warning on stderr. Lines after the first are indented, so that none looks like a message of its own.
 pub(super) fn warn(what: &str) {
-    print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(what)));
+    let what = printable_lines(what).collect::<Vec<_>>().join("\n  ");
+    print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {what}\n"));
 }
 
 /// Writes a styled text in one write, so that other output cannot interleave; anstream would write each part separately.

@@ -240,7 +240,7 @@ fn hidden_event(secrets: &Secrets, event: &Event) -> Event {
     match &mut event.kind {
         EventKind::Frame(frame) => frame.bytes = hidden_frame(secrets, &frame.bytes),
         EventKind::HttpBody { bytes, .. } => *bytes = hidden_bytes(bytes, |text| secrets.hidden_in_frame(text)),
-        EventKind::Stderr(bytes) => *bytes = hidden_bytes(bytes, |text| secrets.hidden_in_stderr(text)),
+        EventKind::Stderr(bytes) => *bytes = hidden_bytes(bytes, |text| secrets.hidden(text)),
         EventKind::HttpRequest { target, headers, .. } => {
             *target = secrets.hidden_in_frame(target);
             hide_headers(secrets, headers);
@@ -276,7 +276,7 @@ fn hidden_frame(secrets: &Secrets, bytes: &Bytes) -> Bytes {
 fn hide_value(secrets: &Secrets, name: &str, value: &mut Value) {
     match value {
         Value::String(_) | Value::Number(_) if is_secret_name(name) => *value = MASK.into(),
-        Value::String(text) => *text = secrets.hidden(text),
+        Value::String(text) => *text = secrets.hidden_known(text),
         Value::Array(items) => items.iter_mut().for_each(|item| hide_value(secrets, name, item)),
         Value::Object(members) => members.iter_mut().for_each(|(name, value)| hide_value(secrets, name, value)),
         _ => {}

@@ -271,7 +271,21 @@ fn a_tool_that_may_not_be_called_is_not_tested_and_a_dry_run_calls_nothing() {
         .file("only.yaml", "tools: [{ name: a, reply: b }]")
         .args(["fuzz", "--cases", "20", "--stdio", &only])
         .run();
-    none.stdout_has("not tested: it is not annotated with readOnlyHint").stdout_has("nothing was tested").code(4);
+    let none = none.stdout_has("Not tested: 1").stdout_has("  it is not annotated with readOnlyHint");
+    none.stdout_has("nothing was tested").code(4);
+}
+
+#[test]
+fn a_tool_that_is_nested_too_deeply_is_an_error_and_not_lost() {
+    let deep = format!("{}{{}}{}", r#"{"properties":{"a":"#.repeat(70), "}}".repeat(70));
+    let tool = format!(r#"{{"name":"two","annotations":{{"readOnlyHint":true}},"inputSchema":{deep}}}"#);
+    let listed = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{tool}]}}}}"#);
+    let fault = format!("{{ on: {{ method: tools/list }}, do: {{ garbage: {{ text: '{listed}' }} }} }}");
+    let script = format!("tools: [{{ name: two, reply: a }}]\nfaults: [{fault}]");
+    let server = format!("'{}' mock deep.yaml", Rehearse::BINARY);
+    let args = ["fuzz", "--cases", "20", "--protocol", "2025-11-25", "--stdio", &server];
+    let run = Rehearse::new().file("deep.yaml", &script).args(args).run();
+    run.stderr_has("its tools cannot be listed: recursion limit exceeded").code(3);
 }
 
 #[test]
@@ -326,6 +340,9 @@ javascript | { text: { type: string } } | { text: "\\" } | { reply: { error: "Ty
 go | { text: { type: string } } | { text: "`" } | { reply: { text: "goroutine 1 [running]:" } } | stack-trace {"text":"`"}
 java | { text: { type: string } } | { text: "~" } | { reply: { error: "Error\n\tat a.B.c(B.java:12)" } } | stack-trace {"text":"~"}
 internal | { text: { type: string } } | { text: "%00" } | { reply: { rpcError: { code: -32603, message: boom } } } | internal-error {"text":"%00"}
+throws | { text: { type: string } } | { text: "<b>x</b>" } | { reply: { error: "Cannot read properties of undefined (reading 'n')" } } | exception {"text":"<b>x</b>"}
+class | { n: { type: integer, minimum: -5 } } | { n: -5 } | { reply: { error: "TypeError: no" } } | exception {"n":-5}
+says | { n: { type: integer, minimum: -5 } } | { n: -5 } | { reply: { error: "Error: there is no such number" } } | none
 unknown | { text: { type: string } } | { text: "NaN" } | { reply: { rpcError: { code: -32601, message: no } } } | wrong-error {"text":"NaN"}
 refused | { text: { type: string } } | { text: "null" } | { reply: { rpcError: { code: -32602, message: no } } } | valid-refused {"text":"null"}
 block | { text: { type: string } } | { text: "{}" } | { reply: { raw: '{"jsonrpc":"2.0","id":{{ id }},"result":{"content":[{"type":"text"}]}}' } } | malformed {"text":"{}"}
@@ -357,7 +374,8 @@ fn each_planted_bug_is_found_and_a_tool_without_it_has_none() {
         texts.sort();
         texts
     };
-    let expected = rows.iter().map(|row| (row[0].to_owned(), row[4].replace("A300", &"a".repeat(300))));
+    let wrong = rows.iter().filter(|row| row[4] != "none");
+    let expected = wrong.map(|row| (row[0].to_owned(), row[4].replace("A300", &"a".repeat(300))));
     let mut expected: Vec<_> = expected.collect();
     expected.sort();
     assert_eq!(found(true), expected);

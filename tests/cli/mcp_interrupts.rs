@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     mcp::{mcp, stdio},
@@ -300,4 +300,16 @@ fn an_interrupted_startup_of_the_repl_is_reported() {
     connecting.stderr_line("\"method\":");
     connecting.signal("TERM");
     connecting.end().stderr_has("interrupted: closing connections\n").code(3);
+}
+
+#[test]
+fn an_interrupted_call_of_a_model_is_the_last() {
+    let story = mcp(["call-tool", "--xml", "m.txt", "--max-calls", "2", "--trace", "--format", "json"]);
+    let mut calling = story.args(stdio("tools.yaml")).file("m.txt", "<never/>\n<never/>").start();
+    calling.stderr_line("\"method\":\"tools/call\"");
+    calling.signal("INT");
+    let run = calling.end().stderr_has("notifications/cancelled").code(3);
+    assert_eq!(run.stderr().matches("\"method\":\"tools/call\"").count(), 1, "{}", run.stderr());
+    let printed: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
+    assert_eq!(printed["calls"].as_array().map(Vec::len), Some(1));
 }

@@ -1,8 +1,7 @@
-//! `rehearse mock`.
+//! `rehearse mock` with connections, signals and streams. The rest is in `tests/console/mock-scripts.md`.
 
 use std::{
-    fs::File,
-    io::{BufRead, BufReader, Read, Seek, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::TcpListener,
     os::{
         fd::OwnedFd,
@@ -39,13 +38,6 @@ fn a_fault_is_in_the_journal_and_the_verbose_output() {
     assert!(entries[1].get("faults").is_none(), "{journal}");
 }
 
-#[test]
-fn a_word_that_begins_like_an_builtin_script_is_taken_for_it() {
-    let run = |name: &'static str| Rehearse::new().args(["mock", name]).run().code(2);
-    run("bas").stderr_has("did you mean the built-in script `basic`?");
-    run("nothing").stderr_has("`rehearse mock --list` shows the built-in scripts");
-}
-
 const PONG: &str = r#"{"jsonrpc":"2.0","id":"p","result":{}}"#;
 
 const SCRIPT: &str = "
@@ -77,54 +69,6 @@ fn listening() -> (crate::rehearse::Running, String) {
     let address = mock.address("http://", "/mcp");
     mock.stderr_line("Ctrl-C");
     (mock, address)
-}
-
-#[test]
-fn stdout_has_only_the_responses_of_both_eras() {
-    let discover = r#"{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-    let echo = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hé"}}}"#;
-    Rehearse::new()
-        .args(["mock", "basic"])
-        .stdin(&format!("{INITIALIZE}\n{echo}\n{discover}\n{PING}"))
-        .run()
-        .stdout(&[
-            r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"basic","version":"1.0.0"}}}"#,
-            r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hé"}]}}"#,
-            r#"{"jsonrpc":"2.0","id":"d","result":{"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"basic","version":"1.0.0"}}}}"#,
-            PONG,
-            "",
-        ].join("\n"))
-        .code(0);
-}
-
-#[test]
-fn responses_in_progress_are_sent_after_the_end_of_input() {
-    Rehearse::new()
-        .file("mock.yaml", SCRIPT)
-        .args(["mock", "mock.yaml"])
-        .stdin(&format!("{INITIALIZE}\n{}\n", call("later")))
-        .run()
-        .stdout_has("here it is")
-        .code(0);
-}
-
-#[test]
-fn all_mistakes_in_a_script_are_reported_with_location_and_hint() {
-    Rehearse::new()
-        .file("mock.yaml", "tools:\n  - name: a\n    repply: hi\n  - name: b\n    reply: '{{ arg.x }}'\n")
-        .args(["mock", "mock.yaml", "--listen", ":0", "--journal", "journal"])
-        .stdin(PING)
-        .run()
-        .stdout("")
-        .stderr_has("mock.yaml:3:5: a tool has no key `repply`")
-        .stderr_has("did you mean `reply`?")
-        .stderr_has("mock.yaml:5:12: template: there is no `arg`")
-        .code(2);
-}
-
-#[test]
-fn a_missing_script_is_a_usage_error_with_the_nearest_builtin_name() {
-    Rehearse::new().args(["mock", "basik"]).run().stdout("").stderr_has("the built-in script `basic`").code(2);
 }
 
 #[test]
@@ -293,17 +237,6 @@ fn the_journal_has_every_request_and_only_its_owner_can_read_it() {
 }
 
 #[test]
-fn an_unwritable_journal_is_an_error_before_serving() {
-    Rehearse::new()
-        .args(["mock", "basic", "--journal", "no/such/folder/journal"])
-        .stdin(PING)
-        .run()
-        .stdout("")
-        .stderr_has("cannot write the journal no/such/folder/journal")
-        .code(3);
-}
-
-#[test]
 fn another_host_is_accepted_only_if_allowed() {
     let mut mock = Rehearse::new().args(["mock", "basic", "--listen", ":0", "--allow-host", "mock.internal"]).start();
     let address = mock.address("http://", "/mcp");
@@ -314,17 +247,6 @@ fn another_host_is_accepted_only_if_allowed() {
     assert_eq!(status("mock.internal").as_deref(), Some("200"));
     assert_eq!(status("evil.example.com").as_deref(), Some("403"));
     Rehearse::new().args(["mock", "basic", "--allow-host", "mock.internal"]).run().stderr_has("--listen").code(2);
-}
-
-#[test]
-fn help_has_examples_without_wrapped_lines() {
-    for flag in ["-h", "--help"] {
-        let run = Rehearse::new().args(["mock", flag]).run().stdout_has("rehearse mock my.yaml --listen 8888").code(0);
-        let help = run.stdout_text();
-        let examples = &help[help.find("Examples:").expect("examples")..];
-        let wide: Vec<_> = examples.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(wide.is_empty(), "wider than a terminal: {wide:#?}");
-    }
 }
 
 #[test]
@@ -352,19 +274,6 @@ fn stdin_and_stdout_may_be_sockets_as_node_makes_them() {
     let status = Rehearse::new().args(["mock", "basic"]).status(OwnedFd::from(far_in), OwnedFd::from(far_out));
     assert!(status.success());
     assert_eq!(client.join().expect("a client"), format!("{PONG}\n"));
-}
-
-#[test]
-fn stdin_and_stdout_may_be_files() {
-    let (mut input, mut output) = (tempfile::tempfile().expect("a file"), tempfile::tempfile().expect("a file"));
-    input.write_all(PING.as_bytes()).and_then(|()| input.rewind()).expect("writes");
-    let far = output.try_clone().expect("a file");
-    assert!(Rehearse::new().args(["mock", "basic"]).status(input, far).success());
-    let mut answer = String::new();
-    output.rewind().and_then(|()| output.read_to_string(&mut answer)).expect("reads");
-    assert_eq!(answer, format!("{PONG}\n"));
-    let null = || File::options().read(true).write(true).open("/dev/null").expect("a device");
-    assert!(Rehearse::new().args(["mock", "basic"]).status(null(), null()).success());
 }
 
 #[test]
@@ -418,17 +327,6 @@ fn a_listening_mock_with_an_unread_stderr_ends_like_any_other() {
     mock.signal("INT");
     mock.end().code(0);
     assert!(!post.response().contains("never"));
-}
-
-#[test]
-fn a_journal_pipe_without_a_reader_is_an_error() {
-    let served = |path: &str| Rehearse::new().fifo("fifo").args(["mock", "basic", "--journal", path]).stdin(PING).run();
-    served("fifo").stdout("").stderr_has("cannot write the journal fifo: it is not a regular file").code(3);
-    for stdout in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
-        served(stdout).stdout("").stderr_has("standard output, which carries the protocol").code(2);
-    }
-    served("/dev/stderr").stdout(&format!("{PONG}\n")).stderr_has("\"method\":\"ping\"").code(0);
-    served("/dev/null").stdout(&format!("{PONG}\n")).code(0);
 }
 
 #[test]

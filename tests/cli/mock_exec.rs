@@ -1,13 +1,13 @@
-//! `rehearse mock SCRIPT --exec -- COMMAND`.
+//! `rehearse mock SCRIPT --exec -- COMMAND` with signals and a terminal. The rest is in `tests/console/mock-exec.md`.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::fs;
 
 use serde_json::Value as Json;
 
 use crate::{
     mock::{INITIALIZE, call, modern_call},
     orphans::{gone, gone_already, started},
-    rehearse::{Rehearse, Run},
+    rehearse::Rehearse,
 };
 
 const SCRIPT: &str = "
@@ -42,81 +42,6 @@ fn clients_on_stdio_and_http_share_the_mock() {
     mock.send("go on");
     let run = mock.end().code(7);
     run.stderr_has("✓ shared: ");
-}
-
-#[test]
-fn the_environment_has_all_addresses_of_the_mock() {
-    let run = exec(EASY, "env > variables; cp -p $REHEARSE_CONFIG config").run().stdout("").code(0);
-    let variables = run.read("variables");
-    let variable = |name: &str| {
-        let line = variables.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
-        line.unwrap_or_else(|| panic!("{name} in {variables}")).to_owned()
-    };
-    let url = variable("REHEARSE_URL");
-    let address = url.strip_prefix("http://").and_then(|url| url.strip_suffix("/mcp")).expect("a URL");
-    assert_eq!(variable("REHEARSE_SSE_URL"), format!("http://{address}/sse"));
-    assert_eq!(variable("REHEARSE_WS_URL"), format!("ws://{address}/ws"));
-    assert!(variable("REHEARSE_STDIO").contains(" relay "));
-    let config: Json = serde_json::from_str(&run.read("config")).expect("JSON");
-    assert_eq!(config["mcpServers"]["mock"], serde_json::json!({ "type": "http", "url": url }));
-    let mode = |path: std::path::PathBuf| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
-    assert_eq!(mode(run.path("config")), 0o600);
-    assert!(!fs::exists(variable("REHEARSE_CONFIG")).expect("known"), "it is gone");
-}
-
-#[test]
-fn only_the_transports_of_the_script_are_in_the_environment() {
-    let run = exec("protocol: 2024-11-05", "cat $REHEARSE_CONFIG; echo ${REHEARSE_URL-none}").run().code(0);
-    run.stdout_has(r#""type": "sse""#).stdout_has("\nnone\n");
-}
-
-#[test]
-fn the_environment_has_the_token_and_the_admin_api() {
-    let show = r#"echo "$REHEARSE_TOKEN $REHEARSE_ADMIN_URL $REHEARSE_ADMIN_TOKEN"; cat $REHEARSE_CONFIG"#;
-    exec(EASY, show).run().stdout_has("  \n").code(0);
-    let script = "auth: { tokens: [{ token: secret }] }";
-    let args = ["mock", "mock.yaml", "--admin", "--exec", "--", "sh", "-c", show];
-    let run = Rehearse::new().file("mock.yaml", script).args(args).run().code(0);
-    let run = run.stdout_has("secret http://127.0.0.1:").stdout_has(r#""Authorization": "Bearer secret""#);
-    let token = run.stdout_text().lines().next().and_then(|line| line.rsplit(' ').next()).expect("a token");
-    assert!(token.len() == 64 && !run.stderr().contains(token), "{token}");
-}
-
-#[test]
-fn the_exit_code_is_that_of_the_command_or_the_verification() {
-    let run = |script: &str, command: &str| -> Run { exec(script, command).run() };
-    run(EASY, "exit 0").code(0);
-    run(EASY, "exit 9").code(9);
-    run(EASY, "kill -KILL $$").code(137);
-    run(SCRIPT, "exit 0").stderr_has("tools.count: expected 2 calls, got 0 calls").code(1);
-    run(SCRIPT, "exit 9").stderr_has("tools.count: expected 2 calls, got 0 calls").code(9);
-    let none = Rehearse::new().args(["mock", "basic", "--exec", "--", "./no-such-command"]).run();
-    none.stderr_has("cannot run ./no-such-command").code(3);
-    Rehearse::new().args(["mock", "basic", "--exec"]).run().stderr_has("--exec needs a command, after `--`").code(2);
-    Rehearse::new().args(["mock", "basic", "--exec", "npm", "test"]).run().stderr_has("after `--`").code(2);
-    Rehearse::new().args(["mock", "basic", "--", "true"]).run().stderr_has("--exec").code(2);
-}
-
-#[test]
-fn the_command_has_the_standard_streams() {
-    exec(EASY, "cat; echo printed >&2; exit 3").stdin("heard").run().stdout("heard").stderr_has("printed\n").code(3);
-}
-
-#[test]
-fn a_relay_ends_with_the_exit_code_of_the_script() {
-    exec(EASY, &format!("{}; echo ended with $?", over_stdio("dies"))).run().stdout_has("ended with 7\n").code(0);
-}
-
-#[test]
-fn a_relay_without_its_mock_reports_an_error() {
-    let run = exec(EASY, "echo $REHEARSE_STDIO").run().code(0);
-    let socket = run.stdout_text().trim_end().rsplit(' ').next().expect("a path").to_owned();
-    Rehearse::new()
-        .args(["relay", &socket])
-        .run()
-        .stdout("")
-        .stderr_has(&format!("cannot reach the mock at {socket}: "))
-        .code(3);
 }
 
 #[test]
@@ -233,14 +158,4 @@ fn clients_are_judged_by_the_specification_while_they_run() {
     let journal = run.read("log.jsonl");
     let last: Json = serde_json::from_str(journal.lines().last().expect("a line")).expect("JSON");
     assert_eq!((&last["number"], &last["violation"]["rule"]), (&Json::from(2), &"client-life.initialized.sent".into()));
-}
-
-#[test]
-fn a_client_that_keeps_the_rules_is_said_to() {
-    let client = format!("{} mcp list-tools --http $REHEARSE_URL --quiet", Rehearse::BINARY);
-    let args = ["mock", "mock.yaml", "--check", "--exec", "--", "sh", "-c", &client];
-    let run = Rehearse::new().file("mock.yaml", EASY).args(args).run();
-    run.code(0).stderr_has("✓ the client violates no rule of the specification that this traffic shows");
-    let args = ["mock", "mock.yaml", "--check", "--exec", "--", "true"];
-    Rehearse::new().file("mock.yaml", EASY).args(args).run().code(0).stderr_has("no client has connected");
 }

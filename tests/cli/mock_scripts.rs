@@ -1,4 +1,4 @@
-//! `rehearse mock`: scripts that are listed, checked, edited and verified.
+//! `rehearse mock`: scripts that are edited and verified, and the admin API. The rest is in `tests/console/mock-scripts.md`.
 
 use serde_json::Value as Json;
 
@@ -20,54 +20,6 @@ tools:
     rules:
       - { when: { args: { city: Paris } }, reply: sunny }
 ";
-
-#[test]
-fn builtin_scripts_are_listed_with_descriptions() {
-    Rehearse::new().args(["mock", "--list"]).run().stdout_has("basic ").stdout_has("an answer, an error").code(0);
-    let run = Rehearse::new().args(["mock", "--list", "--format", "json"]).run().code(0);
-    let scripts: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    let basic = scripts.as_array().and_then(|all| all.iter().find(|it| it["name"] == "basic")).expect("basic");
-    assert_eq!(basic["offers"]["tools"], serde_json::json!(["echo", "fail", "slow", "json_response"]));
-}
-
-#[test]
-fn all_mistakes_in_all_scripts_are_reported() {
-    let prepare = || {
-        Rehearse::new()
-            .file("good.yaml", "server: { name: fine }\ntools: [{ name: a, reply: x }]\nprotocol: 2025-11-25\n")
-            .file("one.yaml", "tools:\n  - name: a\n    repply: hi\n")
-            .file("two.yaml", "tools: [{ name: b, reply: '{{ arg.x }}' }]\n")
-    };
-    prepare()
-        .args(["mock", "--validate", "one.yaml", "good.yaml", "two.yaml", "none.yaml"])
-        .run()
-        .stdout("✓ good.yaml: fine offers 1 tool, in 2025-11-25\n")
-        .stderr_has("one.yaml:3:5: a tool has no key `repply`")
-        .stderr_has("did you mean `reply`?")
-        .stderr_has("two.yaml:1:27: template: there is no `arg`")
-        .stderr_has("cannot read the script none.yaml")
-        .code(2);
-    prepare().args(["mock", "good.yaml", "basic", "--validate"]).run().stdout_has("✓ basic: basic offers").code(0);
-    let run = prepare().args(["mock", "--validate", "good.yaml", "one.yaml", "--format", "json"]).run().code(2);
-    let scripts: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    assert_eq!((&scripts[0]["valid"], &scripts[0]["offers"]["tools"][0]), (&true.into(), &"a".into()));
-    let problem = &scripts[1]["problems"][0];
-    assert_eq!((&problem["line"], &problem["column"]), (&3.into(), &5.into()));
-    assert_eq!(problem["hint"], "did you mean `reply`?");
-}
-
-#[test]
-fn conflicting_options_are_rejected() {
-    let refused = |args: &[&str], printed: &str| {
-        Rehearse::new().args(["mock"].iter().chain(args).copied()).run().stdout("").stderr_has(printed).code(2);
-    };
-    refused(&["--list", "basic"], "cannot be used with");
-    refused(&["--validate", "basic", "--listen", ":0"], "cannot be used with");
-    refused(&["--validate"], "<SCRIPT>");
-    refused(&["basic", "basic"], "only one script can be served; only `--validate` takes several");
-    refused(&["basic", "--watch"], "the script `basic` is built in and never changes");
-    refused(&["basic", "--format", "json"], "add `--listen :0`");
-}
 
 #[test]
 fn the_urls_are_printed_as_one_line_of_json() {
@@ -181,38 +133,6 @@ fn a_watched_script_that_becomes_a_pipe_does_not_block() {
     mock.stderr_line("reloaded");
     mock.signal("TERM");
     mock.end().code(0);
-}
-
-#[test]
-fn a_script_from_a_pipe_is_served_but_cannot_be_watched() {
-    let script =
-        |args: &[&str]| Rehearse::new().fifo("fifo").args(["mock"]).args(args.iter().copied()).stdin(EXPECTING);
-    script(&["--validate", "/dev/stdin"]).run().stdout_has("1 tool").code(0);
-    script(&["/dev/stdin", "--listen", ":0", "--watch"]).run().stderr_has("/dev/stdin is not a regular file").code(2);
-    script(&["fifo", "--watch"])
-        .run()
-        .stdout("")
-        .stderr_has("`--watch` needs a file: fifo is not a regular file")
-        .code(2);
-}
-
-#[test]
-fn expectations_are_verified_when_the_mock_ends() {
-    let served = |args: &[&str], frames: &[&str]| {
-        let mock = Rehearse::new().file("mock.yaml", EXPECTING).args(["mock", "mock.yaml"]).args(args.iter().copied());
-        mock.stdin(&[&[INITIALIZE], frames].concat().join("\n")).run()
-    };
-    let right = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Paris"}"#);
-    let wrong = call("once").replace(r#""name":"once""#, r#""name":"once","arguments":{"city":"Rome\u001b"}"#);
-    served(&["--verify"], &[&right]).stderr_has("✓ strict: all 2 expectations met").code(0);
-    served(&["--verify"], &[])
-        .stderr_has("✗ strict: expectations failed:\n  tools.once: expected 1 call, got 0 calls")
-        .code(1);
-    let missed = served(&["--verify"], &[&wrong, &call("onec"), &right]).code(1);
-    let missed =
-        missed.stderr_has("  tools.once: expected 1 call, got 2 calls\n    closest request: tools/call (number 3): ");
-    missed.stderr_has("unexpected: tools/call (number 2)").stderr_has(r#"found "Rome\u001b""#);
-    served(&[], &[]).stderr_has("tools.once: expected 1 call, got 0 calls").code(0);
 }
 
 #[test]

@@ -152,3 +152,26 @@ fn the_calls_of_a_subagent_are_spans() {
     assert_clean(running);
     assert!(spans(&requests).iter().any(|span| span["name"] == "tools/call look"));
 }
+
+#[test]
+fn spans_are_not_sent_to_where_a_collector_redirects() {
+    let (other, requests) = collector();
+    for status in ["301 Moved Permanently", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nlocation: {other}/v1/traces\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let mut request = [0; 1 << 16];
+                let _ = stream.read(&mut request);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let run = files().args(["run", "demo.yaml", "--otlp", &url]).run().stdout_has("4 passed").code(0);
+        let warning = format!("warning: not all spans were sent: HTTP {status}: redirects are not followed");
+        assert_eq!(run.stderr().matches(&warning).count(), 1, "{}", run.stderr());
+    }
+    assert!(requests.try_recv().is_err(), "the spans went to another host");
+}

@@ -28,7 +28,7 @@ fn prose(page: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The places of a page that a link can name, as GitHub and mdBook make them of headings.
-fn anchors(page: &str) -> BTreeSet<String> {
+pub(crate) fn anchors(page: &str) -> BTreeSet<String> {
     let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("a pattern");
     let headings =
         prose(page).filter_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#').trim());

@@ -61,6 +61,15 @@ impl Rehearse {
         self.bytes(name, text.as_bytes())
     }
 
+    /// Writes the files that are there for each section of a console page.
+    pub(crate) fn files_of(self, page: &str) -> Self {
+        let path = format!("{}/tests/console/{page}.md", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("a page");
+        let head = text.split("\n## ").next().expect("a head");
+        let blocks = head.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+        blocks.fold(self, |story, (info, text)| story.file(info.split_once(' ').expect("a name").1, text))
+    }
+
     /// As [`Rehearse::file`], with bytes.
     pub(crate) fn bytes(self, name: &str, text: &[u8]) -> Self {
         let path = self.folder.path().join(name);

@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use crate::pages::anchors;
+
 const LIST: &str = include_str!("../requirements.txt");
 
 /// How many requirements each source system has.
@@ -22,8 +24,13 @@ fn lines(list: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     lines.map(|line| line.split_once("  ").map_or((line, Vec::new()), |(id, places)| (id, places.split(' ').collect())))
 }
 
-/// What is wrong with a place, which is the path of a file or folder, or of a test: `PATH::FUNCTION`.
+/// What is wrong with a place: the path of a file or folder, a test as `PATH::FUNCTION`, or a section of a console page as
+/// `PATH#heading-in-small-letters`.
 fn problem(place: &str) -> Option<String> {
+    if let Some((path, heading)) = place.split_once('#') {
+        let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_default();
+        return (!anchors(&page).contains(heading)).then(|| format!("{path} has no heading {heading}"));
+    }
     let (path, function) = place.split_once("::").map_or((place, None), |(path, function)| (path, Some(function)));
     let whole = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let Some(function) = function else {
@@ -86,12 +93,13 @@ fn a_mistake_in_the_list_is_found() {
         ("gone.rs::test", "S0-01: gone.rs has no test test"),
         ("tests/cli/requirements.rs::gone", "S0-01: tests/cli/requirements.rs has no test gone"),
         ("tests/cli/requirements.rs::problems", "S0-01: tests/cli/requirements.rs has no test problems"),
+        ("tests/console/validate-config.md#gone", "S0-01: tests/console/validate-config.md has no heading gone"),
         ("README.md open", "S0-01: there is no \"open\""),
         ("README.md  LICENSE-MIT", "S0-01: there is no \"\""),
     ] {
         let line = if places.is_empty() { "S0-01".to_owned() } else { format!("S0-01  {places}") };
         assert_eq!(list(&|lines| lines[0].clone_from(&line)), [expected], "{places}");
     }
-    let several = "S0-01  README.md tests/cli/requirements.rs::a_mistake_in_the_list_is_found docs";
+    let several = "S0-01  README.md tests/cli/requirements.rs::a_mistake_in_the_list_is_found docs README.md#install";
     assert_eq!(list(&|lines| lines[0] = several.into()), [""; 0]);
 }

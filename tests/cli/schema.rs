@@ -12,12 +12,12 @@ use mcp_rehearsal::{
 use serde_json::{Value as Json, json};
 
 use crate::{
-    check::{BROKEN, GOOD, SHOP, shop, target},
-    coverage, evals, fuzz,
+    fuzz,
     mock::INITIALIZE,
-    profile,
     rehearse::{Post, Rehearse, Run, request},
 };
+
+const BROKEN: &str = "tools.call.structured-matches-schema";
 
 const KINDS: [&str; 11] =
     ["script", "scenario", "config", "baseline", "run", "check", "bench", "diff", "surface", "journal", "trace"];
@@ -83,6 +83,20 @@ fn describes(kind: &str, outputs: &[Json], rare: &[&str]) {
     assert_eq!(missing, rare, "{kind}");
 }
 
+/// The files of a console page, and these arguments.
+fn page(name: &str, args: &[&str]) -> Rehearse {
+    Rehearse::new().files_of(name).args(args.iter().copied())
+}
+
+fn target(script: &str) -> String {
+    format!("{} mock {script}", Rehearse::BINARY)
+}
+
+/// Checks the shop of the console page in one version.
+fn shop() -> Rehearse {
+    page("check", &["check", "--stdio", &target("shop.yaml"), "--protocol-version", "2025-11-25"])
+}
+
 fn json(run: &Run) -> Json {
     serde_json::from_str(run.stdout_text()).expect("JSON and nothing else")
 }
@@ -127,11 +141,10 @@ fn every_schema_is_valid_and_knows_all_transports_and_versions() {
 fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
     let accepted = format!("version: 1\naccept:\n  - {{ id: {BROKEN}, reason: known }}\n");
     let run = shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--format", "json"]).run();
-    let good = Rehearse::new().file("good.yaml", GOOD).file(
-        ".mcp.json",
-        &format!(r#"{{"mcpServers": {{"s": {{"command": "{}", "args": ["mock", "good.yaml"]}}}}}}"#, Rehearse::BINARY),
-    );
-    let good = good.args(["check", "s", "--mcp-config", ".mcp.json", "--only", BROKEN, "--format", "json"]).run();
+    let config =
+        format!(r#"{{"mcpServers": {{"s": {{"command": "{}", "args": ["mock", "good.yaml"]}}}}}}"#, Rehearse::BINARY);
+    let good = ["check", "s", "--mcp-config", ".mcp.json", "--only", BROKEN, "--format", "json"];
+    let good = page("check", &good).file(".mcp.json", &config).run();
     let dead = Rehearse::new().args(["check", "--stdio", "false", "--format", "json"]).run().code(3);
     let client = ["check", "client", "--act", "clean", "--format", "json", "--", Rehearse::BINARY, "mcp", "list-tools"];
     let client = Rehearse::new().args(client).args(["--http", "{url}"]);
@@ -140,14 +153,50 @@ fn the_reports_and_the_baseline_of_a_check_match_their_schemas() {
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
     let (client, merged) = (client.run().code(0), merged.run().code(3));
-    let fit = profile::check(&["--profile", "house.yaml,claude-code", "--format", "json"]).run().code(0);
+    let fit = ["--only", "tools.list.order-legacy", "--profile", "house.yaml,claude-code", "--format", "json"];
+    let fit = page("check-profiles", &["check", "--stdio", &target("mock.yaml")]).args(fit).run().code(0);
     let reports = [&run, &good, &dead, &client, &part, &merged, &fit].map(json);
-    let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "offset", "sdk", "unanswered"];
+    let rare = ["cause", "hex", "isBudgetSpent", "isInterrupted", "lostStderr", "offset", "sdk", "unanswered"];
     describes("check", &reports, &rare);
     let written =
         shop().file("a.yaml", &accepted).args(["--baseline", "a.yaml", "--update-baseline", "--only", BROKEN]).run();
     let written = yaml("a.yaml", &written.read("a.yaml"));
     assert_eq!(errors(&schema("baseline"), &written), [""; 0]);
+}
+
+/// Runs whose results have every member that evals add to a report.
+fn evals() -> Vec<Run> {
+    let eval = |models: &str, words: &[&str], earlier: &str| {
+        let story = Rehearse::new().files_of("run-models");
+        let scenario = std::fs::read_to_string(story.folder().join("evals/rain.yaml")).expect("a scenario");
+        let story = story.file("evals/rain.yaml", &scenario.replace("[right]", &format!("[{models}]")));
+        story.file("b.json", earlier).args(words.iter().copied()).args(["--format", "json"]).run()
+    };
+    let run = ["run", "evals"];
+    let before = eval("right", &run, "").code(0);
+    let against = |from: &str, to: &str| {
+        let earlier = before.stdout_text().replace(from, to);
+        eval("right", &[&run[..], &["--against", "b.json"]].concat(), &earlier).code(0)
+    };
+    let compared = against("\"passed\": true", "\"passed\": false");
+    let otherwise = against("\"forecast\"", "\"other\"");
+    let failed = eval("wrong, broken", &run, "").code(3);
+    let provider = ["model", "right.yaml", "--exec", "--", Rehearse::BINARY];
+    let priced = eval("real", &[&provider[..], &run].concat(), "").code(0);
+    vec![before, compared, failed, priced, otherwise]
+}
+
+#[test]
+fn the_report_of_a_comparison_matches_its_schema() {
+    let surface = page("diff", &["surface", "--stdio", &target("old.yaml")]).run().code(0);
+    assert_eq!(errors(&schema("surface"), &json(&surface)), [""; 0]);
+    let accept = "version: 1\naccept: [{ id: tool.added, reason: x }, { id: tool.gone, reason: x }]\n";
+    let call = ["mcp", "call-tool", "search", "n=70", "--stdio", &target("old.yaml"), "--trace-file", "t.jsonl"];
+    let trace = page("diff", &call).run().read("t.jsonl");
+    let args = ["--calls", "t.jsonl", "--baseline", "b.yaml", "--format", "json"];
+    let diff = page("diff", &["diff", "surface.json", &target("new.yaml")]).args(args);
+    let diff = diff.file("surface.json", surface.stdout_text()).file("b.yaml", accept).file("t.jsonl", &trace);
+    assert_eq!(errors(&schema("diff"), &json(&diff.run().code(1))), [""; 0]);
 }
 
 #[test]
@@ -165,8 +214,8 @@ steps:
         target("shop.yaml")
     );
     let files = |args: &[&str]| {
-        let files = Rehearse::new().file("shop.yaml", SHOP).file("good.yaml", GOOD).file("s.yaml", &scenario);
-        files.args(["run", "s.yaml", "--format", "json"].iter().chain(args).copied()).env("CI", "")
+        let files = page("check", &["run", "s.yaml", "--format", "json"]).file("s.yaml", &scenario);
+        files.args(args.iter().copied()).env("CI", "")
     };
     let first = files(&["--update"]).run().code(0);
     let again = files(&["--check", "--trace-file", "trace.jsonl"]);
@@ -176,10 +225,10 @@ steps:
     let part = files(&["--shard", "1/2"]).run();
     let merged =
         Rehearse::new().file("part.json", part.stdout_text()).args(["report", "part.json", "--format", "json"]);
-    let used = coverage::story(&["--format", "json", "--fail-under", "1%"]).run();
-    let runs = [first, part, used, merged.run().code(3)].into_iter().chain(evals::reports());
+    let used = page("run-coverage", &["run", "--coverage", "--format", "json", "--fail-under", "1%"]).run();
+    let runs = [first, part, used, merged.run().code(3)].into_iter().chain(evals());
     let outputs: Vec<_> = runs.map(|run| json(&run)).chain([&again, &web].map(json)).collect();
-    describes("run", &outputs, &["again", "cause", "hex", "interrupted", "offset", "sdk"]);
+    describes("run", &outputs, &["again", "cause", "hex", "interrupted", "isLeftOut", "offset", "sdk"]);
     let check = shop().args(["--only", BROKEN, "--trace-file", "trace.jsonl"]).run().code(1).read("trace.jsonl");
     // Some messages of a check are nested too deeply for this reader.
     let case = check.lines().find(|line| line.contains(r#""event":"case""#)).expect("a case");
@@ -299,65 +348,47 @@ fn the_shipped_scenarios_and_those_of_the_documentation_match_the_schema() {
     assert!(texts.len() > 100, "{}", texts.len());
 }
 
-/// Objects of the schema, and scenarios that have there a key `zzz` that does not exist.
-const UNKNOWN_KEYS: &[(&str, &str)] = &[
-    ("", "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]\nzzz: 1"),
-    ("/properties/matrix", "servers: { s: { mock: basic } }\nmatrix: { zzz: 1 }\nsteps: [{ ping: {} }]"),
-    ("/$defs/redaction", "servers: { s: { mock: basic } }\nredact: [{ at: /a, zzz: 1 }]\nsteps: [{ ping: {} }]"),
-    ("/$defs/server", "servers: { s: { mock: basic, zzz: 1 } }\nsteps: [{ ping: {} }]"),
-    (
-        "/$defs/server/properties/timeouts",
-        "servers: { s: { mock: basic, timeouts: { zzz: 1 } } }\nsteps: [{ ping: {} }]",
-    ),
-    ("/$defs/process", "servers: { s: { stdio: { command: a, zzz: 1 } } }\nsteps: [{ ping: {} }]"),
-    ("/$defs/network", "servers: { s: { ws: { url: 'ws://a', zzz: 1 } } }\nsteps: [{ ping: {} }]"),
-    ("/$defs/step", "{ ping: {}, zzz: 1 }"),
-    ("/$defs/step", "{ parallel: [{ ping: {}, zzz: 1 }] }"),
-    ("/$defs/nothing", "{ connect: { zzz: 1 } }"),
-    ("/$defs/call", "{ call: { tool: a, zzz: 1 } }"),
-    ("/$defs/cancel", "{ cancel: { tool: a, zzz: 1 } }"),
-    ("/$defs/uri", "{ read_resource: { uri: a, zzz: 1 } }"),
-    ("/$defs/step/properties/get_prompt", "{ get_prompt: { name: a, zzz: 1 } }"),
-    ("/$defs/step/properties/complete", "{ complete: { prompt: a, argument: a, zzz: 1 } }"),
-    ("/$defs/step/properties/listen", "{ listen: { tools: true, zzz: 1 } }"),
-    ("/$defs/step/properties/await_notification", "{ await_notification: { method: a, zzz: 1 } }"),
-    ("/$defs/step/properties/set_log_level", "{ set_log_level: { level: info, zzz: 1 } }"),
-    ("/$defs/step/properties/request", "{ request: { method: a, zzz: 1 } }"),
-    ("/$defs/step/properties/raw/then", "{ raw: { frame: {}, zzz: 1 } }"),
-    ("/$defs/step/properties/final_answer", "{ final_answer: { dialog: [], zzz: 1 } }"),
-    ("/$defs/step/properties/agent", "{ agent: { model: ../model.yaml, prompt: a, zzz: 1 } }"),
-    (
-        "/$defs/model/anyOf/1",
-        "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', zzz: 1 } }\nsteps: [{ ping: {} }]",
-    ),
-    (
-        "/$defs/model/anyOf/1/properties/price",
-        "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', price: { input: 1, output: 1, date: 2026-11-01, zzz: 1 } } }\n\
+/// Scenarios with a key `zzz` that does not exist.
+const UNKNOWN_KEYS: &[&str] = &[
+    "servers: { s: { mock: basic } }\nsteps: [{ ping: {} }]\nzzz: 1",
+    "servers: { s: { mock: basic } }\nmatrix: { zzz: 1 }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nredact: [{ at: /a, zzz: 1 }]\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic, zzz: 1 } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic, timeouts: { zzz: 1 } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { stdio: { command: a, zzz: 1 } } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { ws: { url: 'ws://a', zzz: 1 } } }\nsteps: [{ ping: {} }]",
+    "{ ping: {}, zzz: 1 }",
+    "{ parallel: [{ ping: {}, zzz: 1 }] }",
+    "{ connect: { zzz: 1 } }",
+    "{ call: { tool: a, zzz: 1 } }",
+    "{ cancel: { tool: a, zzz: 1 } }",
+    "{ read_resource: { uri: a, zzz: 1 } }",
+    "{ get_prompt: { name: a, zzz: 1 } }",
+    "{ complete: { prompt: a, argument: a, zzz: 1 } }",
+    "{ listen: { tools: true, zzz: 1 } }",
+    "{ await_notification: { method: a, zzz: 1 } }",
+    "{ set_log_level: { level: info, zzz: 1 } }",
+    "{ request: { method: a, zzz: 1 } }",
+    "{ raw: { frame: {}, zzz: 1 } }",
+    "{ final_answer: { dialog: [], zzz: 1 } }",
+    "{ agent: { model: ../model.yaml, prompt: a, zzz: 1 } }",
+    "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', zzz: 1 } }\nsteps: [{ ping: {} }]",
+    "servers: { s: { mock: basic } }\nmodels: { m: { model: 'openai:g', price: { input: 1, output: 1, date: 2026-11-01, zzz: 1 } } }\n\
          steps: [{ ping: {} }]",
-    ),
-    (
-        "/$defs/expectedCall/anyOf/1",
-        "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: [{ tool: a, zzz: 1 }] } }",
-    ),
-    (
-        "/$defs/expect/properties/calls/anyOf/2",
-        "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: { exactly: [a], zzz: 1 } } }",
-    ),
-    ("/$defs/range/anyOf/1", "{ agent: { model: ../model.yaml, prompt: a }, expect: { turns: { max: 1, zzz: 1 } } }"),
-    (
-        "/$defs/expect/properties/judge",
-        "servers: { s: { mock: basic } }\nmodels: { m: 'openai:g' }\nsteps:\n  - agent: { models: m, prompt: a }\n    \
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: [{ tool: a, zzz: 1 }] } }",
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { calls: { exactly: [a], zzz: 1 } } }",
+    "{ agent: { model: ../model.yaml, prompt: a }, expect: { turns: { max: 1, zzz: 1 } } }",
+    "servers: { s: { mock: basic } }\nmodels: { m: 'openai:g' }\nsteps:\n  - agent: { models: m, prompt: a }\n    \
          expect: { judge: { model: m, prompt: a, zzz: 1 } }",
-    ),
-    ("/$defs/step/properties/snapshot/anyOf/1", "{ ping: {}, snapshot: { name: a, zzz: 1 } }"),
-    ("/$defs/step/properties/only", "{ ping: {}, only: { zzz: 1 } }"),
-    ("/$defs/expect", "{ ping: {}, expect: { text: a, zzz: 1 } }"),
-    ("/$defs/matcher/then/properties/length", "{ ping: {}, expect: { text: { not: { length: { zzz: 1 } } } } }"),
-    ("/$defs/answers", "{ ping: {}, answers: { sampling: a, zzz: 1 } }"),
-    ("/$defs/answers/properties/roots/items", "{ ping: {}, answers: { roots: [{ uri: a, zzz: 1 }] } }"),
-    ("/$defs/elicitation", "{ ping: {}, answers: { elicitation: { action: accept, zzz: 1 } } }"),
-    ("/$defs/sampling/then", "{ ping: {}, answers: { sampling: [{ text: a, zzz: 1 }] } }"),
-    ("/$defs/error", "{ ping: {}, answers: { sampling: { error: { code: 1, message: a, zzz: 1 } } } }"),
+    "{ ping: {}, snapshot: { name: a, zzz: 1 } }",
+    "{ ping: {}, only: { zzz: 1 } }",
+    "{ ping: {}, expect: { text: a, zzz: 1 } }",
+    "{ ping: {}, expect: { text: { not: { length: { zzz: 1 } } } } }",
+    "{ ping: {}, answers: { sampling: a, zzz: 1 } }",
+    "{ ping: {}, answers: { roots: [{ uri: a, zzz: 1 }] } }",
+    "{ ping: {}, answers: { elicitation: { action: accept, zzz: 1 } } }",
+    "{ ping: {}, answers: { sampling: [{ text: a, zzz: 1 }] } }",
+    "{ ping: {}, answers: { sampling: { error: { code: 1, message: a, zzz: 1 } } } }",
 ];
 
 /// Scenarios with one mistake each.
@@ -463,10 +494,9 @@ fn list(texts: &[String]) -> Run {
 }
 
 #[test]
-fn the_schema_has_the_keys_of_scenarios_and_refuses_what_a_run_refuses() {
+fn the_schema_of_scenarios_refuses_what_a_run_refuses() {
     let schema = schema("scenario");
-    let broken: Vec<_> =
-        UNKNOWN_KEYS.iter().map(|(_, text)| *text).chain(MISTAKES.iter().copied()).map(scenario).collect();
+    let broken: Vec<_> = UNKNOWN_KEYS.iter().chain(MISTAKES).map(|text| scenario(text)).collect();
     let valid =
         |text: &String| ["\nzzz: 1", ", zzz: 1", "zzz: 1"].iter().fold(text.clone(), |it, key| it.replace(key, ""));
     let valid: Vec<_> = broken[..UNKNOWN_KEYS.len()].iter().map(valid).collect();
@@ -478,19 +508,6 @@ fn the_schema_has_the_keys_of_scenarios_and_refuses_what_a_run_refuses() {
     for (text, at) in broken.iter().zip(100..) {
         assert!(!errors(&schema, &yaml("broken", text)).is_empty(), "the schema allows\n{text}");
         assert!(run.stderr().contains(&format!("× list/{at}.yaml:")), "a run allows\n{text}");
-    }
-    for ((pointer, text), at) in UNKNOWN_KEYS.iter().zip(100..) {
-        let problem = run.stderr().split(&format!("× list/{at}.yaml:")).nth(1).expect("a problem");
-        let known = problem.split_once("known keys are").expect("the keys").1.lines().next().expect("a line");
-        let known: BTreeSet<_> = known.split('`').skip(1).step_by(2).collect();
-        let object = schema.pointer(pointer).unwrap_or_else(|| panic!("{pointer} is in the schema"));
-        let properties = object["properties"].as_object().into_iter().flatten();
-        assert_eq!(properties.clone().map(|(name, _)| &**name).collect::<BTreeSet<_>>(), known, "{pointer}: {text}");
-        for (name, property) in properties {
-            let target = property["$ref"].as_str().and_then(|target| schema.pointer(&target[1..]));
-            let described = [Some(property), target].into_iter().flatten().any(|it| it["description"].is_string());
-            assert!(described, "{pointer}: {name} has a description");
-        }
     }
 }
 

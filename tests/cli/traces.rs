@@ -19,8 +19,6 @@ use serde_json::{Map, Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::rehearse::Rehearse;
-
 const DIRECTIONS: [Direction; 2] = [Direction::ClientToServer, Direction::ServerToClient];
 
 fn builder() -> MockServerBuilder {
@@ -292,18 +290,4 @@ async fn only_the_latest_traces_are_kept() {
     }
     let traces = server.traces();
     assert_eq!((traces.len(), &frames(&traces, Direction::ClientToServer)[0][..]), (256, "4"));
-}
-
-#[test]
-fn the_messages_of_a_trace_stand_before_the_result_and_a_second_process_is_said() {
-    let trace = |command: &str| {
-        let line = format!("{} mcp {command} 2>&1", Rehearse::BINARY);
-        Rehearse::new().program("sh").args(["-c", &line]).run().code(0)
-    };
-    let call = trace(&format!("call-tool echo text=hi --trace -- {} mock basic", Rehearse::BINARY));
-    assert!(call.stdout_text().ends_with("\nhi\n"), "{}", call.stdout_text());
-    let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#;
-    let server = format!("read -r l; case $l in *discover*) exit 1;; esac; echo '{answer}'; read -r l; read -r l");
-    let info = trace(&format!("info --trace -- sh -c {}", rehearse_system::program::quoted(&server)));
-    info.stdout_has("   the server is started once more, in a process that begins with `initialize`\n");
 }

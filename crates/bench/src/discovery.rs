@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::future::join_all;
 use rehearse_client::ServerParams;
-use rehearse_protocol::Version;
+use rehearse_protocol::{List, Operation, Version};
 use rehearse_report::bench::{Measure, ProcessUsage, Slice, TargetResult};
 use serde_json::{Value, json};
 use tokio::time::{error::Elapsed, timeout};
@@ -210,7 +210,7 @@ async fn list(
     let mut cursor = Value::Null;
     for page in 0.. {
         let params = if cursor.is_null() { json!({}) } else { json!({ "cursor": cursor }) };
-        let template = RequestTemplate::new("tools/list", params, version);
+        let template = RequestTemplate::new(Operation::new(List::Tools.method(), params), version);
         let request = template.request(1_000 + page);
         let exchange = timeout(limit, requester.exchange(&request, sink)).await??;
         let listed = result(&exchange.reply)?;

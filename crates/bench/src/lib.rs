@@ -34,7 +34,7 @@ mod usage;
 
 pub use comparison::compare;
 pub use discovery::bench_discovery;
-pub use options::{BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchTarget, Extent, ShareError};
+pub use options::{BenchCall, BenchOptions, BenchProgress, BenchTarget, Extent, ShareError};
 pub use run::{BenchRun, bench_calls, find_max_rate};
 pub use sink::BenchSink;
 pub use threshold::{Threshold, ThresholdError, judge};

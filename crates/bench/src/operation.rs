@@ -8,14 +8,13 @@ use std::{
     },
 };
 
-use rehearse_protocol::{Id, Message, Version};
+use rehearse_protocol::{Id, Message, Operation, Version};
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
 
 use crate::request::RequestTemplate;
 
 /// One kind of request.
-pub(crate) struct Operation {
+pub(crate) struct MeasuredOperation {
     /// The name of its measure.
     pub(crate) title: String,
     pub(crate) template: RequestTemplate,
@@ -28,7 +27,7 @@ pub(crate) struct Operation {
 
 /// The operations in the order in which they are sent, again and again.
 pub(crate) struct Mix {
-    pub(crate) operations: Vec<Operation>,
+    pub(crate) operations: Vec<MeasuredOperation>,
     order: Vec<usize>,
 }
 
@@ -68,10 +67,10 @@ pub(crate) enum InvalidAnswer {
     Items(usize),
 }
 
-impl Operation {
-    pub(crate) fn new(title: String, method: &'static str, params: Value, weight: u32, version: Version) -> Operation {
-        let template = RequestTemplate::new(method, params, version);
-        Operation { title, template, weight: weight.max(1), valid: AtomicU64::new(0), items: OnceLock::new() }
+impl MeasuredOperation {
+    pub(crate) fn new(request: Operation, weight: u32, version: Version) -> MeasuredOperation {
+        let (title, template) = (request.title(), RequestTemplate::new(request, version));
+        MeasuredOperation { title, template, weight: weight.max(1), valid: AtomicU64::new(0), items: OnceLock::new() }
     }
 
     /// Checks an answer to the request with this id.
@@ -109,7 +108,7 @@ impl Operation {
 
 impl Mix {
     /// Spreads the operations: of weights 3 and 1 the order is a, a, b, a.
-    pub(crate) fn new(operations: Vec<Operation>) -> Mix {
+    pub(crate) fn new(operations: Vec<MeasuredOperation>) -> Mix {
         let all: u32 = operations.iter().map(|it| it.weight).sum();
         let mut sent = vec![0_u32; operations.len()];
         let mut order = Vec::new();
@@ -133,12 +132,10 @@ impl Mix {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
-    fn operation(weight: u32) -> Operation {
-        Operation::new(String::new(), "tools/call", json!({ "name": "x" }), weight, Version::LATEST)
+    fn operation(weight: u32) -> MeasuredOperation {
+        MeasuredOperation::new(Operation::call("x", None), weight, Version::LATEST)
     }
 
     #[test]

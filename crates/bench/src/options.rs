@@ -10,9 +10,8 @@ use std::{
 
 use parking_lot::Mutex;
 use rehearse_client::{ServerParams, ToolPermission};
-use rehearse_protocol::Protocol;
+use rehearse_protocol::{Operation, Protocol};
 use rehearse_report::Shard;
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::BenchSink;
@@ -73,38 +72,10 @@ pub enum Extent {
 /// One kind of request, and how often it is sent compared with others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchCall {
-    /// What is requested.
-    pub request: BenchRequest,
+    /// What is requested. A call without arguments gets those of its schema.
+    pub request: Operation,
     /// Its share: of weights 3 and 1, three of four requests are the first.
     pub weight: u32,
-}
-
-/// What is requested.
-#[derive(Clone, Debug, PartialEq)]
-pub enum BenchRequest {
-    /// A call of a tool. Without arguments, they are made from its schema.
-    Tool {
-        /// The name of the tool.
-        name: String,
-        /// Its arguments.
-        arguments: Option<Map<String, Value>>,
-    },
-    /// A resource that is read.
-    Resource {
-        /// Its URI.
-        uri: String,
-    },
-    /// A prompt.
-    Prompt {
-        /// The name of the prompt.
-        name: String,
-        /// Its arguments.
-        arguments: Map<String, Value>,
-    },
-    /// `tools/list`.
-    ToolsList,
-    /// A ping, which 2026-07-28 has no more.
-    Ping,
 }
 
 /// How far a run is. Readers may look at any time.
@@ -196,19 +167,6 @@ impl Extent {
         match self {
             Extent::Duration(whole) => Extent::Duration(whole / u32::try_from(count).unwrap_or(u32::MAX)),
             Extent::Requests(all) => Extent::Requests(all * (number + 1) / parts - all * number / parts),
-        }
-    }
-}
-
-impl BenchRequest {
-    /// The name of its measure.
-    pub fn title(&self) -> String {
-        match self {
-            BenchRequest::Tool { name, .. } => format!("call {name}"),
-            BenchRequest::Resource { uri } => format!("read {uri}"),
-            BenchRequest::Prompt { name, .. } => format!("prompt {name}"),
-            BenchRequest::ToolsList => "tools/list".to_owned(),
-            BenchRequest::Ping => "ping".to_owned(),
         }
     }
 }

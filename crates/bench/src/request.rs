@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::HeaderMap;
 use rehearse_client::{ClientInfo, Exchange, OutgoingRequest};
-use rehearse_protocol::Version;
-use serde_json::{Map, Value};
+use rehearse_protocol::{Operation, Version};
+use serde_json::Map;
 
 /// A request without its id.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct RequestTemplate {
     rest: Option<String>,
     /// The headers of the protocol, without those of a session.
     headers: HeaderMap,
-    method: &'static str,
+    method: String,
 }
 
 /// A request as it is sent.
@@ -25,7 +25,7 @@ pub(crate) struct PreparedRequest<'t> {
     pub(crate) body: Bytes,
     /// The headers of the protocol, without those of a session.
     pub(crate) headers: &'t HeaderMap,
-    pub(crate) method: &'static str,
+    pub(crate) method: &'t str,
 }
 
 /// The span of a context that a template does not know yet.
@@ -44,15 +44,14 @@ pub(crate) fn exchange(version: Version) -> Exchange {
 
 impl RequestTemplate {
     /// A request in a version.
-    pub(crate) fn new(method: &'static str, params: Value, version: Version) -> RequestTemplate {
+    pub(crate) fn new(Operation { method, params }: Operation, version: Version) -> RequestTemplate {
         let mut exchange = exchange(version);
-        let params = if let Value::Object(params) = params { params } else { Map::new() };
-        let request = exchange.request(method, Some(params), None);
-        RequestTemplate::of(method, &request, &exchange)
+        let request = exchange.request(&method, Some(params), None);
+        RequestTemplate::of(&method, &request, &exchange)
     }
 
     /// The same with any id.
-    pub(crate) fn of(method: &'static str, request: &OutgoingRequest, exchange: &Exchange) -> RequestTemplate {
+    pub(crate) fn of(method: &str, request: &OutgoingRequest, exchange: &Exchange) -> RequestTemplate {
         let text = String::from_utf8_lossy(&request.bytes);
         let marked = format!(r#""id":{},"#, request.id.to_json());
         // The id comes before anything that a caller chooses.
@@ -62,7 +61,8 @@ impl RequestTemplate {
             Some((after, rest)) => (after.to_owned(), Some(rest.to_owned())),
             None => (after, None),
         };
-        RequestTemplate { before, after, rest, headers: exchange.headers(Some(method), &request.bytes), method }
+        let headers = exchange.headers(Some(method), &request.bytes);
+        RequestTemplate { before, after, rest, headers, method: method.to_owned() }
     }
 
     pub(crate) fn request(&self, id: u64) -> PreparedRequest<'_> {
@@ -72,20 +72,20 @@ impl RequestTemplate {
             body += rest;
         }
         let body = body.into();
-        PreparedRequest { id, body, headers: &self.headers, method: self.method }
+        PreparedRequest { id, body, headers: &self.headers, method: &self.method }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use rehearse_protocol::span::{TRACEPARENT, TraceContext};
 
     #[test]
     fn only_the_id_changes() {
-        let template = RequestTemplate::new("tools/call", json!({ "name": "echo" }), Version::LATEST);
+        let template = RequestTemplate::new(Operation::call("echo", None), Version::LATEST);
         let parse = |id| serde_json::from_slice::<Value>(&template.request(id).body).expect("JSON");
         let (first, mut second) = (parse(1), parse(2));
         assert_eq!(second["id"], 2);
@@ -94,13 +94,14 @@ mod tests {
         assert_eq!(first, second);
         assert_eq!(template.request(1).headers["mcp-name"], "echo");
         let context = TraceContext { trace: 1, span: OPEN_SPAN }.to_string();
-        let traced = RequestTemplate::new("ping", json!({ "_meta": { TRACEPARENT: context } }), Version::LATEST_LEGACY);
+        let traced = Operation::new("ping", json!({ "_meta": { TRACEPARENT: context } }));
+        let traced = RequestTemplate::new(traced, Version::LATEST_LEGACY);
         let span = || -> Option<TraceContext> {
             let body: Value = serde_json::from_slice(&traced.request(1).body).ok()?;
             TraceContext::parse(body["params"]["_meta"][TRACEPARENT].as_str()?)
         };
         assert!(span().is_some_and(|it| it.trace == 1 && it.span != OPEN_SPAN) && span() != span());
-        let legacy = RequestTemplate::new("ping", json!({}), Version::LATEST_LEGACY);
+        let legacy = RequestTemplate::new(Operation::ping(), Version::LATEST_LEGACY);
         assert_eq!(&legacy.request(7).body[..], br#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{}}"#);
         assert_eq!(legacy.request(7).headers["mcp-protocol-version"], Version::LATEST_LEGACY.as_str());
         assert!(!legacy.request(7).headers.contains_key("mcp-method"));

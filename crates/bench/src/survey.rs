@@ -1,18 +1,18 @@
 //! A first look at a server: the version that it speaks, and what may be requested of it.
 
 use rehearse_client::{
-    CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, PeerVersion, ServerParams, Session, example,
+    CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, Listing, PeerVersion, ServerParams, Session,
 };
 use rehearse_protocol::{
-    Era, Protocol, Version,
+    Era, Operation, Protocol, Version,
     span::{TRACEPARENT, TraceContext},
 };
 use serde_json::{Value, json};
 
 use crate::{
     connection::OpenError,
-    operation::Operation,
-    options::{BenchCall, BenchOptions, BenchRequest},
+    operation::MeasuredOperation,
+    options::{BenchCall, BenchOptions},
     request::OPEN_SPAN,
 };
 
@@ -57,15 +57,12 @@ pub(crate) async fn survey(params: &ServerParams, protocol: Protocol) -> Result<
     let options = ConnectOptions { recorder: ClientRecorder::with_limit(KEPT_EVENTS), ..ConnectOptions::default() };
     let session = Session::connect_with(params, protocol, options).await?;
     let version = session.info().version.clone();
-    let mut tools = Vec::new();
     let listed = match session.info().declares("tools") {
-        true => session.list_tools(CallOptions::default()).await.map(|listing| {
-            tools = listing.valid().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
-        }),
-        false => Ok(()),
+        true => session.list_tools(CallOptions::default()).await,
+        false => Ok(Listing::default()),
     };
     session.close().await;
-    listed?;
+    let tools = listed?.values().collect();
     let version = version.known().ok_or(SurveyError::Version(version))?;
     Ok(Survey { version, tools, trace: params.trace })
 }
@@ -79,14 +76,13 @@ impl Survey {
         &self,
         calls: &[BenchCall],
         options: &BenchOptions,
-    ) -> Result<Vec<Operation>, SurveyError> {
+    ) -> Result<Vec<MeasuredOperation>, SurveyError> {
         if !calls.is_empty() {
             return calls.iter().map(|call| self.operation(call, options)).collect();
         }
-        let name = |tool: &Value| tool["name"].as_str().map(str::to_owned);
-        let allowed = self.tools.iter().filter(|tool| options.tools.allows(tool)).filter_map(name);
-        let each = allowed.map(|name| {
-            let call = BenchCall { request: BenchRequest::Tool { name, arguments: None }, weight: 1 };
+        let allowed = self.tools.iter().filter(|tool| options.tools.allows(tool));
+        let each = allowed.filter_map(|tool| tool["name"].as_str()).map(|name| {
+            let call = BenchCall { request: Operation::call(name, None), weight: 1 };
             self.operation(&call, options)
         });
         let operations = each.collect::<Result<Vec<_>, _>>()?;
@@ -97,36 +93,27 @@ impl Survey {
         }
     }
 
-    fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<Operation, SurveyError> {
-        let (method, mut params) = match &call.request {
-            BenchRequest::Tool { name, arguments } => {
-                let Some(tool) = self.tools.iter().find(|tool| tool["name"] == **name) else {
+    fn operation(&self, call: &BenchCall, options: &BenchOptions) -> Result<MeasuredOperation, SurveyError> {
+        let mut request = call.request.clone();
+        let name = request.params.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match &*request.method {
+            Operation::CALL => {
+                let Some(tool) = self.tools.iter().find(|tool| tool["name"] == name) else {
                     let names = self.tools.iter().filter_map(|tool| tool["name"].as_str());
-                    let known = names.map(str::to_owned).collect();
-                    return Err(SurveyError::UnknownTool { name: name.clone(), known });
+                    return Err(SurveyError::UnknownTool { name, known: names.map(str::to_owned).collect() });
                 };
                 if !options.tools.allows(tool) {
-                    return Err(SurveyError::NotAllowed(name.clone()));
+                    return Err(SurveyError::NotAllowed(name));
                 }
-                let given = options.tools.arguments.iter().find(|(tool, _)| tool == name).map(|(_, it)| it.clone());
-                let given = arguments.clone().map(Value::Object).or(given);
-                let arguments = given.unwrap_or_else(|| example::object(&tool["inputSchema"]).into());
-                ("tools/call", json!({ "name": name, "arguments": arguments }))
+                request.params.entry("arguments").or_insert_with(|| options.tools.arguments_of(tool));
             }
-            BenchRequest::Resource { uri } => ("resources/read", json!({ "uri": uri })),
-            BenchRequest::Prompt { name, arguments } => {
-                ("prompts/get", json!({ "name": name, "arguments": arguments }))
-            }
-            BenchRequest::ToolsList => ("tools/list", json!({})),
-            BenchRequest::Ping if self.version.era() == Era::Modern => {
-                return Err(SurveyError::NoPing(self.version));
-            }
-            BenchRequest::Ping => ("ping", json!({})),
-        };
+            Operation::PING if self.version.era() == Era::Modern => return Err(SurveyError::NoPing(self.version)),
+            _ => {}
+        }
         if let Some(trace) = self.trace {
             let context = TraceContext { trace, span: OPEN_SPAN };
-            params["_meta"] = json!({ TRACEPARENT: context.to_string() });
+            request.params.insert("_meta".to_owned(), json!({ TRACEPARENT: context.to_string() }));
         }
-        Ok(Operation::new(call.request.title(), method, params, call.weight, self.version))
+        Ok(MeasuredOperation::new(request, call.weight, self.version))
     }
 }

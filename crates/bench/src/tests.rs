@@ -5,9 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{
-    BenchCall, BenchOptions, BenchRequest, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, find_max_rate,
-};
+use crate::{BenchCall, BenchOptions, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, find_max_rate};
 use rehearse_client::{Endpoint, ServerParams, Target, ToolPermission};
 use rehearse_mock::{
     engine::Engine,
@@ -15,7 +13,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer},
 };
-use rehearse_protocol::{Protocol, Transport, Version};
+use rehearse_protocol::{List, Operation, Protocol, Transport, Version};
 use rehearse_report::{
     Shard,
     bench::{Measure, TargetResult},
@@ -81,15 +79,14 @@ async fn every_subject_is_measured_over_every_transport_and_in_every_era() {
     let server = start(ECHO).await;
     for transport in [Transport::Http, Transport::Sse, Transport::Ws] {
         for version in [Version::LATEST_LEGACY, Version::LATEST].into_iter().filter(|it| transport.carries(*it)) {
-            let (resource, prompt) = ("a://b".to_owned(), "greet".to_owned());
             let mut requests = vec![
-                BenchRequest::Tool { name: "echo".to_owned(), arguments: None },
-                BenchRequest::Resource { uri: resource },
-                BenchRequest::Prompt { name: prompt, arguments: serde_json::Map::new() },
-                BenchRequest::ToolsList,
+                Operation::call("echo", None),
+                Operation::read("a://b"),
+                Operation::get("greet", None),
+                Operation::list(List::Tools),
             ];
             if version == Version::LATEST_LEGACY {
-                requests.push(BenchRequest::Ping);
+                requests.push(Operation::ping());
             }
             let calls: Vec<_> = requests.into_iter().map(|request| BenchCall { request, weight: 1 }).collect();
             let options = BenchOptions {
@@ -116,7 +113,7 @@ async fn a_tool_is_called_only_if_that_is_allowed() {
     let careful = BenchOptions { tools: ToolPermission::default(), ..options(10) };
     let result = measured(&server, &[], &careful).await;
     assert_eq!(result.measures.iter().map(|it| &*it.name).collect::<Vec<_>>(), ["call echo"]);
-    let delete = BenchCall { request: BenchRequest::Tool { name: "delete".to_owned(), arguments: None }, weight: 1 };
+    let delete = BenchCall { request: Operation::call("delete", None), weight: 1 };
     let refused = bench_calls(&[target(&server, Transport::Http)], &[delete], &careful).await;
     let error = refused.targets[0].error.as_deref().unwrap_or_default();
     assert!(error.contains("allow it with --allow-tool delete"), "{error}");

@@ -1,6 +1,6 @@
 //! One connection of the prober, on which everything is sent one after the other.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -36,7 +36,9 @@ use latencies::Latencies;
 const PATIENCE: u32 = 2;
 /// How many events of a connection are kept, and how many bytes.
 const KEPT_EVENTS: usize = 5_000;
-const KEPT_BYTES: usize = 8 << 20;
+pub(crate) const KEPT_BYTES: usize = 8 << 20;
+/// An answer of so many bytes is not asked for again if there is little room left.
+const LARGE: usize = 64 << 10;
 /// How often a request is sent again with what the server asks for.
 const MOST_ROUNDS: usize = 5;
 /// How soon the answer to a request follows an error without an id that is about something else.
@@ -85,6 +87,8 @@ pub(crate) struct ProbeConnection {
     replied: usize,
     options: CheckOptions,
     budget: Budget,
+    /// How many bytes large answers had, by their requests.
+    large: HashMap<(String, String), usize>,
     /// How long answers took, other than those of tools.
     latencies: Latencies,
     unanswered: u32,
@@ -139,7 +143,7 @@ impl ProbeConnection {
             let error = ConnectError::Malformed("nothing more is tried".to_owned());
             return Err((error, Trace::default()));
         }
-        let recorder = rehearse_client::ClientRecorder::of_beginning(KEPT_EVENTS, KEPT_BYTES);
+        let recorder = rehearse_client::ClientRecorder::of_beginning(KEPT_EVENTS, KEPT_BYTES, budget.began());
         budget.note_connection(version, &recorder);
         if let Some(sink) = &options.record_sink.0 {
             sink(version, &recorder);
@@ -160,6 +164,7 @@ impl ProbeConnection {
             exchange: exchange(version),
             replies: Replies::default(),
             replied: 0,
+            large: HashMap::new(),
             options,
             budget,
             latencies,
@@ -230,7 +235,12 @@ impl ProbeConnection {
     /// Whether there is room for what other probes send on this connection.
     pub(crate) fn has_room(&self) -> bool {
         let recorder = self.wire.recorder();
-        recorder.end() < KEPT_EVENTS / 2 && recorder.bytes() < KEPT_BYTES / 2
+        recorder.end() < KEPT_EVENTS / 2 && self.has_room_for(0)
+    }
+
+    /// Whether an answer of this size leaves room for other probes.
+    fn has_room_for(&self, size: usize) -> bool {
+        self.wire.recorder().bytes() + size < KEPT_BYTES / 2
     }
 
     /// Waits, at most to the end of the run.
@@ -404,9 +414,16 @@ impl ProbeConnection {
             self.open.clear();
             return Answer::default();
         }
+        let key = match &case.body {
+            CaseBody::Request { method, params, .. } => Some((method.clone(), params.to_string())),
+            _ => None,
+        };
+        if key.as_ref().and_then(|key| self.large.get(key)).is_some_and(|large| !self.has_room_for(*large)) {
+            return Answer::default();
+        }
         let limit = self.budget.within(limit);
         let (id, body) = self.body(case);
-        let from = self.wire.recorder().end();
+        let (from, bytes) = (self.wire.recorder().end(), self.wire.recorder().bytes());
         let sent = Instant::now();
         let name = Some(case.name.as_str()).filter(|name| !name.is_empty()).map(Arc::from);
         let message = if self.wire.is_http() {
@@ -422,6 +439,10 @@ impl ProbeConnection {
             let settles = if matches!(case.body, CaseBody::Request { .. }) { SETTLES } else { Duration::ZERO };
             self.wait_for_answer(from, limit, id.as_ref(), None, settles).await.and_then(|frame| parse(&frame))
         };
+        let came = self.wire.recorder().bytes().saturating_sub(bytes);
+        if let Some(key) = key.filter(|_| came >= LARGE) {
+            self.large.insert(key, came);
+        }
         if message.is_some() && !self.has_answered {
             self.has_answered = true;
             self.budget.note_start(self.started.elapsed());

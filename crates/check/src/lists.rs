@@ -1,9 +1,8 @@
 //! The lists of a server: material for probes, and the base of comparisons.
 
-use rehearse_client::example;
 use rehearse_conformance::{LARGEST_LIST, Material, MirroredCall, MirroredParameter};
 use rehearse_document::json_schema::accepts;
-use rehearse_protocol::{Transport, names::PARAMETER_HEADER};
+use rehearse_protocol::{List, Transport, names::PARAMETER_HEADER};
 use serde_json::{Value, json};
 
 use crate::{CheckOptions, connection::ProbeConnection, detection};
@@ -35,19 +34,20 @@ async fn read_up_to(connection: &mut ProbeConnection, material: &mut Material, m
     let known = std::mem::take(&mut material.large);
     material.cursors.clear();
     material.failing.clear();
-    for method in material.list_methods() {
+    for kind in material.lists().collect::<Vec<_>>() {
+        let method = kind.method();
         if let Some(large) = known.iter().find(|(large, bytes)| *large == method && *bytes > most) {
             material.large.push(*large);
             continue;
         }
         let before = connection.wire().recorder().bytes();
-        let (key, list) = match method {
-            "tools/list" => ("tools", &mut material.tools),
-            "resources/list" => ("resources", &mut material.resources),
-            "resources/templates/list" => ("resourceTemplates", &mut material.templates),
-            _ => ("prompts", &mut material.prompts),
+        let list = match kind {
+            List::Tools => &mut material.tools,
+            List::Prompts => &mut material.prompts,
+            List::Resources => &mut material.resources,
+            List::ResourceTemplates => &mut material.templates,
         };
-        let Some((items, cursor)) = pages_from(connection, method, key, json!({})).await else {
+        let Some((items, cursor)) = pages_from(connection, method, kind.member(), json!({})).await else {
             list.clear();
             material.failing.push(method);
             continue;
@@ -202,10 +202,8 @@ pub(crate) fn allowed<'a>(tools: &'a [Value], options: &'a CheckOptions) -> impl
 /// The name of a tool, with arguments that its schema accepts.
 fn call_of(tool: &Value, options: &CheckOptions) -> Option<(String, Value)> {
     let name = tool["name"].as_str()?;
-    let given = options.tools.arguments.iter().find(|(tool, _)| tool == name);
-    let schema = &tool["inputSchema"];
-    let arguments = given.map_or_else(|| example::object(schema).into(), |(_, arguments)| arguments.clone());
-    let is_accepted = given.is_some() || accepts(schema, &arguments) == Some(true);
+    let arguments = options.tools.arguments_of(tool);
+    let is_accepted = options.tools.given(name).is_some() || accepts(&tool["inputSchema"], &arguments) == Some(true);
     is_accepted.then(|| (name.to_owned(), arguments))
 }
 

@@ -168,9 +168,10 @@ const LONGEST_END: Duration = Duration::from_millis(700);
 /// How many bytes the traces of a run have in all, but for the last ones.
 pub(crate) const MOST_KEPT: usize = 64 << 20;
 
-/// The end of the run, and what its processes have taken to start.
+/// The beginning and the end of the run, and what its processes have taken to start.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
+    began: Instant,
     end: Instant,
     starts: Arc<Mutex<Starts>>,
     /// The bytes of the traces that are kept.
@@ -189,8 +190,14 @@ struct Starts {
 }
 
 impl Budget {
-    pub(crate) fn new(end: Instant) -> Budget {
-        Budget { end, starts: Arc::default(), kept: Arc::default(), connections: Arc::default() }
+    pub(crate) fn new(began: Instant, time: Duration) -> Budget {
+        let end = began + time;
+        Budget { began, end, starts: Arc::default(), kept: Arc::default(), connections: Arc::default() }
+    }
+
+    /// When the clock of all connections started.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
     }
 
     /// A connection is opened.
@@ -208,6 +215,13 @@ impl Budget {
             recorder.trace()
         })
         .collect()
+    }
+
+    /// What the connections in other versions have recorded so far.
+    pub(crate) fn others(&self, version: Version) -> Vec<(Version, Trace)> {
+        let connections = self.connections.lock();
+        let others = connections.iter().filter(|(asked, recorder)| *asked != version && recorder.end() > 0);
+        others.map(|(asked, recorder)| (*asked, recorder.trace())).collect()
     }
 
     /// What the work of the run gives; `None` if the run is ended before, because `shutdown` is cancelled, or because the

@@ -63,6 +63,8 @@ pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, o
         spec: check.link(version),
         official: check.official.clone(),
         cause: outcome.cause.map(Into::into),
+        capability: check.capability.clone().map(Into::into),
+        is_left_out: outcome.is_left_out,
         exercised: outcome.judgement.exercised,
         act: None,
         again: None,
@@ -94,8 +96,14 @@ mod tests {
         let mut judgement = Judgement::default();
         judgement.check_at(false, None, Vec::new(), || "x".to_owned());
         let level = Some(Level::Must);
-        let outcome =
-            |verdict, cause| CheckOutcome { verdict, level, reason: None, judgement: judgement.clone(), cause };
+        let outcome = |verdict, cause| CheckOutcome {
+            verdict,
+            level,
+            reason: None,
+            judgement: judgement.clone(),
+            cause,
+            is_left_out: false,
+        };
         let found = |outcome| judged_check(&[], Version::V2025_11_25, check, &outcome).violations[0].verdict;
         assert_eq!(found(outcome(CheckVerdict::NotTested, Some("rpc.error.code-integer"))), CheckVerdict::Fail);
         assert_eq!(found(outcome(CheckVerdict::Warn, None)), CheckVerdict::Warn, "a second run has not shown it");

@@ -5,13 +5,16 @@ use std::cmp::Reverse;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
-use rehearse_conformance::{Check, CheckOutcome, CheckVerdict, Evidence, Facts, Material, cases, judge_selected};
+use rehearse_conformance::{
+    Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, cases, judge_selected,
+};
 use rehearse_protocol::{Era, Trace, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
 
 use crate::{
     CheckEvent, CheckOptions,
+    connection::KEPT_BYTES,
     detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
     effects, lists,
     options::{Budget, MOST_KEPT},
@@ -75,11 +78,11 @@ struct VersionRun {
 pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let (params, options) = &server::prepared(params, options);
     let started = Instant::now();
-    let budget = &Budget::new(started + options.budget);
+    let budget = &Budget::new(started, options.budget);
     let mut checked = CheckedServer::new(target_text(&params.target), params.target.transport());
     let mut failure = None;
     let mut refusals = Vec::new();
-    let mut unopened = None;
+    let (mut unopened, mut unopened_versions) = (None, Vec::new());
     let all = candidates(&params.target, options);
     let attempts = all.iter().map(|version| async {
         let begun = Instant::now();
@@ -104,9 +107,12 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
                 }
                 spoken.push(negotiated);
             }
-            Attempt::Untried => {}
+            Attempt::Untried => {
+                unopened_versions.push((version, "the server has said nothing in other versions".to_owned()))
+            }
             Attempt::Refused(refusal) => refusals.push(refusal),
             Attempt::Failed(error, trace) => {
+                unopened_versions.push((version, error.to_string()));
                 let judged = judge_opening(params, version, trace, options);
                 unopened = unopened.or_else(|| Some((judged?, error.to_string())));
                 failure = Some(error);
@@ -118,12 +124,13 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     let checking = spoken.into_iter().map(|negotiated| async {
         let version = negotiated.version;
         options.tell(CheckEvent::Probing(version));
-        let mut probed = Box::pin(probe(params, *negotiated, plan, options, budget)).await;
-        Box::pin(confirm(&mut probed, params, plan, options, budget)).await;
-        options.tell(CheckEvent::Judged(version));
+        let probed = Box::pin(probe(params, *negotiated, plan, options, budget)).await;
+        if probed.doubtful().next().is_none() {
+            options.tell(CheckEvent::Judged(version));
+        }
         done.lock().push(probed);
     });
-    let is_done = budget.limit(&params.shutdown, join_all(checking)).await.is_some();
+    let mut is_done = budget.limit(&params.shutdown, join_all(checking)).await.is_some();
     let mut versions = done.into_inner();
     if !is_done {
         let is_done = |version: &Version| versions.iter().any(|run| run.version == *version);
@@ -131,14 +138,37 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         versions.extend(open.into_iter().map(|version| judge_open(params, version, options, budget)));
     }
     versions.sort_by_key(|run| Reverse(run.version));
+    if is_done {
+        let mut doubtful: Vec<_> = versions.iter_mut().filter(|run| run.doubtful().next().is_some()).collect();
+        let parallel =
+            doubtful.iter_mut().map(|run| confirm(run, Confirmation::Parallel, params, plan, options, budget));
+        is_done = !Box::pin(join_all(parallel)).await.contains(&false);
+        for run in doubtful {
+            is_done = is_done && Box::pin(confirm(run, Confirmation::Alone, params, plan, options, budget)).await;
+            options.tell(CheckEvent::Judged(run.version));
+        }
+    }
     plan.explain(&mut versions);
     if versions.is_empty() && refusals.iter().any(Refusal::is_unauthorized) {
         let version = all.iter().find(|version| **version == Version::LATEST_LEGACY).or(all.first());
         versions.extend(join_all(version.map(|version| locked(params, *version, options, budget))).await);
+        let others = versions.iter().flat_map(|run| &run.outcomes);
+        let untested = others.filter(|(check, it)| check.area() != "auth" && it.verdict == CheckVerdict::NotTested);
+        checked.untried.extend(untested.take(1).filter_map(|(_, outcome)| outcome.reason.clone()));
     }
     if versions.iter().any(|it| it.version.era() == Era::Legacy) {
-        let unanswered = unanswered(&refusals).into_iter();
-        checked.unanswered = unanswered.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
+        unopened_versions.extend(unanswered(&refusals));
+    }
+    if !versions.is_empty() {
+        // A version that the user has named is not checked either if the server refuses it.
+        let is_known = |version: Version| {
+            versions.iter().any(|run| run.version == version) || unopened_versions.iter().any(|it| it.0 == version)
+        };
+        let is_named = |version| options.versions.contains(&version) && options.versions.len() < Version::ALL.len();
+        let refused = refusals.iter().filter(|it| is_named(it.version) && !is_known(it.version));
+        let refused: Vec<_> = refused.map(|it| (it.version, no_version(std::slice::from_ref(it), None))).collect();
+        let all = unopened_versions.into_iter().chain(refused);
+        checked.unanswered = all.map(|(version, reason)| UnansweredVersion { version, reason }).collect();
     }
     if versions.is_empty() {
         let refused = || {
@@ -160,6 +190,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
             None => no_version(&refusals, server::endpoint(params)),
         });
     }
+    checked.lost_stderr = versions.iter().flat_map(|run| &run.traces).map(Trace::lost_stderr).sum();
     checked.is_interrupted = !is_done && params.shutdown.is_cancelled();
     checked.is_budget_spent = checked.error.is_none() && !checked.is_interrupted && budget.is_over();
     let of_version =
@@ -203,7 +234,8 @@ impl Plan {
             .iter()
             .map(|run| {
                 let is_untried = |outcome: &CheckOutcome| {
-                    let has_reason = outcome.judgement.untested.is_some() || outcome.cause.is_some();
+                    let Judgement { exercised, untested, .. } = &outcome.judgement;
+                    let has_reason = *exercised > 0 || untested.is_some() || outcome.cause.is_some();
                     outcome.verdict == CheckVerdict::NotTested && !has_reason
                 };
                 let extent = self.extent(run.version);
@@ -227,7 +259,8 @@ impl Plan {
             .collect();
         for (run, reasons) in versions.iter_mut().zip(explained) {
             for (index, reason) in reasons {
-                run.outcomes[index].1.reason = Some(reason);
+                let outcome = &mut run.outcomes[index].1;
+                (outcome.reason, outcome.is_left_out) = (Some(reason), true);
             }
         }
     }
@@ -278,6 +311,7 @@ async fn probe(
         capabilities,
         missing: lists::missing(&prober.material),
         patience: options.patience(),
+        others: prober.budget.others(version),
         ..server::facts(params, options)
     };
     let outcomes = {
@@ -286,18 +320,33 @@ async fn probe(
     };
     let mut run = VersionRun { version, traces, outcomes };
     run.count_tools(called, allowed, is_cut);
-    if prober.budget.is_full() {
-        run.explain_limit();
-    }
+    run.explain_limit(&prober.budget);
     run
 }
 
 impl VersionRun {
+    /// What fails, depends on time or order, and does not come from an SDK.
+    fn doubtful(&self) -> impl Iterator<Item = &(&'static Check, CheckOutcome)> {
+        let comes_from_sdk = |it: &CheckOutcome| it.judgement.violations.iter().all(|it| it.sdk.is_some());
+        let is_doubtful = move |it: &CheckOutcome| it.verdict == CheckVerdict::Fail && !comes_from_sdk(it);
+        self.outcomes.iter().filter(move |(check, outcome)| check.confirm.is_some() && is_doubtful(outcome))
+    }
+
     /// Says why the rest was not tested of a server that has sent too much.
-    fn explain_limit(&mut self) {
+    fn explain_limit(&mut self, budget: &Budget) {
+        let full = self.traces.iter().find(|trace| trace.is_full());
+        let (most, of) = match full {
+            _ if budget.is_full() => (MOST_KEPT, "a run"),
+            Some(_) => (KEPT_BYTES, "a connection"),
+            None => return,
+        };
+        let frames = full.into_iter().chain(&self.traces).flat_map(Trace::frames);
+        let largest = frames.map(|frame| frame.bytes.len()).max().unwrap_or_default() >> 10;
+        let most = most >> 20;
         for (_, outcome) in self.outcomes.iter_mut().filter(|(_, it)| it.verdict == CheckVerdict::NotTested) {
-            let most = MOST_KEPT >> 20;
-            outcome.reason = Some(format!("the server sent more than the {most} MiB that are kept of a run"));
+            outcome.reason = Some(format!(
+                "the server sent more than the {most} MiB that are kept of {of}; its largest message has {largest} KiB"
+            ));
         }
     }
 
@@ -328,7 +377,7 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
 fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let traces = budget.traces(version);
     let patience = options.patience();
-    let facts = Facts { patience, ..server::facts(params, options) };
+    let facts = Facts { patience, others: budget.others(version), ..server::facts(params, options) };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
         judge_selected(&evidence, options.selected())
@@ -375,28 +424,35 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     VersionRun { version, traces, outcomes }
 }
 
-/// Tries once more what fails and depends on time or order. What does not come again becomes a warning.
-async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, options: &CheckOptions, budget: &Budget) {
-    let is_doubtful = |check: &Check, outcome: &CheckOutcome| {
-        let comes_from_sdk = || outcome.judgement.violations.iter().all(|violation| violation.sdk.is_some());
-        check.confirm && outcome.verdict == CheckVerdict::Fail && !comes_from_sdk()
-    };
-    let doubtful = run.outcomes.iter().filter(|(check, outcome)| is_doubtful(check, outcome));
+/// Tries once more what fails and depends on time or order. What does not come again becomes a warning. Whether it was not
+/// interrupted.
+async fn confirm(
+    run: &mut VersionRun,
+    how: Confirmation,
+    params: &ServerParams,
+    plan: &Plan,
+    options: &CheckOptions,
+    budget: &Budget,
+) -> bool {
+    let doubtful = run.doubtful().filter(|(check, _)| check.confirm == Some(how));
     let checks: Vec<_> = doubtful.map(|(check, _)| check.id.clone()).collect();
     if checks.is_empty() {
-        return;
+        return true;
     }
-    let options = &CheckOptions { checks, ..options.clone() };
-    options.tell(CheckEvent::Confirming(run.version));
-    let again = match attempt(params, run.version, options, budget).await {
-        Attempt::Negotiated(negotiated) => Some(Box::pin(probe(params, *negotiated, plan, options, budget)).await),
-        Attempt::Refused(_) | Attempt::Failed(..) | Attempt::Untried => None,
+    let again = {
+        let options = &CheckOptions { checks: checks.clone(), ..options.clone() };
+        options.tell(CheckEvent::Confirming(run.version));
+        let trying = async {
+            match attempt(params, run.version, options, budget).await {
+                Attempt::Negotiated(negotiated) => Some(probe(params, *negotiated, plan, options, budget).await),
+                Attempt::Refused(_) | Attempt::Failed(..) | Attempt::Untried => None,
+            }
+        };
+        Box::pin(budget.limit(&params.shutdown, trying)).await
     };
-    let again = again.filter(|_| !budget.is_over());
-    for (check, outcome) in &mut run.outcomes {
-        if !is_doubtful(check, outcome) {
-            continue;
-        }
+    let is_done = again.is_some();
+    let again = again.flatten().filter(|_| !budget.is_over());
+    for (check, outcome) in run.outcomes.iter_mut().filter(|(check, _)| checks.contains(&check.id)) {
         let other = again.iter().flat_map(|run| &run.outcomes).find(|(other, _)| other.id == check.id);
         outcome.reason = Some(match other.map(|(_, other)| other.verdict) {
             Some(CheckVerdict::Fail) => "seen in both of two runs".to_owned(),
@@ -407,4 +463,5 @@ async fn confirm(run: &mut VersionRun, params: &ServerParams, plan: &Plan, optio
             None => "seen once; a second run was not possible".to_owned(),
         });
     }
+    is_done
 }

@@ -21,10 +21,10 @@ use super::{
     held_stderr::HeldStderr,
 };
 use crate::{
-    recorder::ClientRecorder,
+    recorder::{ClientRecorder, SeeAnother},
     transport::{Child, OpenError},
 };
-use rehearse_protocol::{Direction, Era, Frame, MessageHead, Protocol, Version};
+use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead, Protocol, Version};
 
 /// The protocol of the second process.
 const LEGACY: Protocol = Protocol::Exact(Version::LATEST_LEGACY);
@@ -44,6 +44,8 @@ pub(super) struct Attempts<'a> {
     held: Vec<HeldStderr>,
     first: Connection,
     second: Option<Connection>,
+    /// Sees the recorder of the second process.
+    see_another: Option<SeeAnother>,
 }
 
 /// Which attempt has a result.
@@ -66,20 +68,24 @@ impl<'a> Attempts<'a> {
             _ => false,
         };
         let held: Vec<_> = stderr.iter().filter(|_| is_probed && !is_whole).cloned().map(HeldStderr::new).collect();
-        let recorder = match config.target {
-            Target::Stdio(_) => recorder.attempt(),
-            _ => recorder.clone(),
-        };
         let sink = held.first().map(HeldStderr::sink).or_else(|| stderr.clone());
-        let first = Connection::open(config, sink, recorder).await?;
-        Ok(Attempts { config, target, stderr, held, first, second: None })
+        let first = Connection::open(config, sink, recorder.clone()).await?;
+        let see_another = recorder.take_see_another();
+        Ok(Attempts { config, target, stderr, held, first, second: None, see_another })
     }
 
     /// Performs the handshake on the connection of the first attempt.
     pub(super) async fn handshake(&mut self, protocol: Protocol) -> (AttemptNumber, HandshakeResult) {
         let command = match &self.config.target {
             Target::Stdio(spec) if protocol == Protocol::Auto => spec,
-            _ => return (AttemptNumber::First, self.perform(protocol).await),
+            _ => match self.perform(protocol).await {
+                Err(error @ ConnectError::Closed { .. }) if protocol == Protocol::Auto && may_reopen(self.config) => {
+                    let recorder = self.first.recorder().another(self.see_another.take());
+                    let second = Connection::open(self.config, self.stderr.clone(), recorder).await;
+                    return reopened(&mut self.second, second, error, (self.config, self.target)).await;
+                }
+                handshake => return (AttemptNumber::First, handshake),
+            },
         };
         if is_legacy(command) {
             let handshake = self.perform(LEGACY).await;
@@ -103,7 +109,7 @@ impl<'a> Attempts<'a> {
     /// Begins with `server/discover`. If the process ends or is silent, starts a second one that begins with
     /// `initialize`; the first one that opens a session is used.
     async fn probe(&mut self) -> (AttemptNumber, HandshakeResult) {
-        let Attempts { config, target, stderr, held, first, second } = self;
+        let Attempts { config, target, stderr, held, first, second, see_another } = self;
         let (config, recorder) = (*config, first.recorder().clone());
         let mut open = || {
             let sink = stderr.clone().map(|sink| match held.is_empty() {
@@ -114,31 +120,27 @@ impl<'a> Attempts<'a> {
                     second.sink()
                 }
             });
-            Connection::open(config, sink, recorder.connection().attempt())
+            Connection::open(config, sink, recorder.another(see_another.take()))
         };
         let mut probing = Box::pin(first.handshake(Protocol::Auto, config, target));
         let limit = SILENCE.min(probe_timeout(config.timeouts.connect));
-        let is_dead = tokio::select! {
+        let ended = tokio::select! {
             biased;
             handshake = &mut probing => match handshake {
                 // A process that has not read the probe did not end because of it.
-                Err(ConnectError::Closed { .. }) if first.wire.is_input_read() => true,
+                Err(error @ ConnectError::Closed { .. }) if first.wire.is_input_read() => Some(error),
                 handshake => return (AttemptNumber::First, handshake),
             },
-            () = silence(&recorder, limit) => false,
+            () = silence(&recorder, limit) => None,
         };
-        if is_dead {
+        if let Some(error) = ended {
             drop(probing);
             if let Some(child) = first.wire.take_child() {
                 // Two processes of some servers cannot run at once.
                 child.exit_details(EXIT_PATIENCE).await;
                 stop_now(Some(child)).await;
             }
-            let second = match open().await {
-                Ok(connection) => second.insert(connection),
-                Err(error) => return (AttemptNumber::First, Err(ConnectError::from_open(error, target))),
-            };
-            return (AttemptNumber::Second, Box::pin(second.handshake(LEGACY, config, target)).await);
+            return reopened(second, open().await, error, (config, target)).await;
         }
         let second = match open().await {
             Ok(connection) => second.insert(connection),
@@ -152,7 +154,10 @@ impl<'a> Attempts<'a> {
             Either::Right((initialized, probing)) => (probing.await, initialized),
         };
         match probed {
-            Err(ConnectError::Closed { .. }) => (AttemptNumber::Second, initialized),
+            Err(error @ ConnectError::Closed { .. }) => {
+                let discover = error.to_string();
+                (AttemptNumber::Second, initialized.map_err(|error| error.after(Some(&discover))))
+            }
             Err(_) if initialized.is_ok() => (AttemptNumber::Second, initialized),
             probed => (AttemptNumber::First, probed),
         }
@@ -184,11 +189,10 @@ impl<'a> Attempts<'a> {
 
     /// Makes one attempt the connection, and stops the process of the other one in a task.
     pub(super) fn select(self, number: AttemptNumber) -> (Connection, Option<JoinHandle<()>>) {
-        let (mut selected, other) = match (number, self.second) {
+        let (selected, other) = match (number, self.second) {
             (AttemptNumber::Second, Some(second)) => (second, Some(self.first)),
             (_, second) => (self.first, second),
         };
-        selected.select();
         (selected, other.map(|other| tokio::spawn(abandon(other))))
     }
 
@@ -203,9 +207,33 @@ impl<'a> Attempts<'a> {
     }
 }
 
+/// Begins with `initialize` on a second connection, after the first one has ended.
+async fn reopened(
+    second: &mut Option<Connection>,
+    opened: Result<Connection, OpenError>,
+    ended: ConnectError,
+    (config, target): (&ServerParams, &str),
+) -> (AttemptNumber, HandshakeResult) {
+    let discover = ended.to_string();
+    let second = match opened {
+        Ok(connection) => second.insert(connection),
+        Err(error) => {
+            let error = ConnectError::from_open(error, target).after(Some(&discover));
+            return (AttemptNumber::First, Err(error));
+        }
+    };
+    let handshake = Box::pin(second.handshake(LEGACY, config, target)).await;
+    (AttemptNumber::Second, handshake.map_err(|error| error.after(Some(&discover))))
+}
+
+/// Whether the server can be asked again on a connection of its own, if it ends the first one.
+fn may_reopen(config: &ServerParams) -> bool {
+    matches!(config.target, Target::Stdio(_) | Target::Ws(_) | Target::Memory(_))
+}
+
 /// Ends an attempt, and stops its process at once: without a session it has nothing to finish.
 async fn abandon(mut attempt: Connection) {
-    attempt.recorder().abandon();
+    attempt.recorder().close(Closed::by_client("the process was not used"));
     let child = attempt.wire.take_child();
     drop(attempt);
     stop_now(child).await;

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json, value::RawValue};
 
 use super::{CallOptions, Failure, Session, ToolOutcome};
-use rehearse_protocol::Era;
+use rehearse_document::json_schema::example;
+use rehearse_protocol::{Era, List, Operation};
 
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
@@ -28,7 +29,7 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<ToolOutcome, Failure> {
-        let result = self.request_in_rounds("tools/call", call_params(name, arguments), options).await?;
+        let result = self.perform(Operation::call(name, arguments), options).await?;
         ToolOutcome::parse(result).map_err(Failure::from)
     }
 
@@ -37,8 +38,7 @@ impl Session {
     /// # Errors
     /// Any [`Failure`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<Box<RawValue>, Failure> {
-        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        self.request_in_rounds("resources/read", params, options).await
+        self.perform(Operation::read(uri), options).await
     }
 
     /// Gets a prompt and returns the result as it came; see [`Session::call_tool`] for answers. MCP requires arguments
@@ -52,7 +52,7 @@ impl Session {
         arguments: Option<Map<String, Value>>,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request_in_rounds("prompts/get", call_params(name, arguments), options).await
+        self.perform(Operation::get(name, arguments), options).await
     }
 
     /// Requests completions of the value of an argument, and returns the result as it came. `context` has the values of
@@ -108,11 +108,19 @@ impl Session {
     }
 }
 
-/// The `params` of `tools/call` and `prompts/get`.
-pub fn call_params(name: &str, arguments: Option<Map<String, Value>>) -> Map<String, Value> {
-    let mut params = Map::from_iter([("name".to_owned(), name.into())]);
-    if let Some(arguments) = arguments {
-        params.insert("arguments".to_owned(), arguments.into());
+/// The request for an item of a list, as listed: a call with an example of its schema, a prompt with a text for each
+/// argument that it requires, a resource. `None` for a template.
+pub fn example_operation(list: List, item: &Value) -> Option<Operation> {
+    let name = item[list.key()].as_str()?;
+    match list {
+        List::Tools => Some(Operation::call(name, Some(example::object(&item["inputSchema"])))),
+        List::Prompts => {
+            let arguments = item["arguments"].as_array().into_iter().flatten();
+            let required = arguments.filter(|argument| argument["required"] == true);
+            let values = required.filter_map(|it| Some((it["name"].as_str()?.to_owned(), "test".into())));
+            Some(Operation::get(name, Some(values.collect()).filter(|values: &Map<_, _>| !values.is_empty())))
+        }
+        List::Resources => Some(Operation::read(name)),
+        List::ResourceTemplates => None,
     }
-    params
 }

@@ -130,6 +130,14 @@ pub enum ConnectError {
     /// The answer of the server is invalid.
     #[error("the server's handshake is malformed: {0}")]
     Malformed(String),
+    /// The server was asked for both handshakes, and opened no session with either.
+    #[error("neither handshake opens a session. `server/discover`: {discover}; `initialize`: {initialize}")]
+    Both {
+        /// What the server answered to `server/discover`.
+        discover: String,
+        /// What came of `initialize`.
+        initialize: Box<ConnectError>,
+    },
 }
 
 impl ConnectError {
@@ -143,6 +151,31 @@ impl ConnectError {
             _ => "",
         };
         after == BY_HANDSHAKE
+    }
+
+    /// What came of the last handshake, if there were two.
+    pub fn last(&self) -> &ConnectError {
+        match self {
+            ConnectError::Both { initialize, .. } => initialize,
+            error => error,
+        }
+    }
+
+    pub(super) fn last_mut(&mut self) -> &mut ConnectError {
+        match self {
+            ConnectError::Both { initialize, .. } => initialize,
+            error => error,
+        }
+    }
+
+    /// What came of `initialize`, after this answer to `server/discover`. A server that says the same twice is quoted once.
+    pub(super) fn after(self, discover: Option<&str>) -> ConnectError {
+        match discover {
+            Some(discover) if !self.to_string().contains(discover) => {
+                ConnectError::Both { discover: discover.to_owned(), initialize: Box::new(self) }
+            }
+            _ => self,
+        }
     }
 
     pub(super) fn from_open(error: OpenError, target: &str) -> ConnectError {
@@ -166,6 +199,8 @@ impl ConnectError {
             }
             HandshakeError::Version { supported } => ConnectError::Version { protocol, supported },
             HandshakeError::Malformed(what) => ConnectError::Malformed(what),
+            HandshakeError::Unanswered(error) | HandshakeError::Unasked(error) => *error,
+            error @ HandshakeError::Silent(_) => ConnectError::Malformed(error.to_string()),
         }
     }
 

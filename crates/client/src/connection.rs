@@ -20,12 +20,12 @@ use super::{
     sent_request::SentRequest,
 };
 use crate::{
-    recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter, UnsolicitedFrame},
-    transport::{FrameSink, OpenError, WireError},
+    recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter},
+    transport::{FrameSink, OpenError, ResponseHead, WireError},
     wire::{Channel, Wire},
 };
 use rehearse_protocol::{
-    Frame, Id, LineSplitter, Message, MessageHead, ParseError, Protocol, RpcError, Transport, Version, message,
+    Frame, Id, LineSplitter, Message, MessageHead, ParseError, Protocol, Transport, Version, message,
 };
 
 /// How long to read what a process still writes after the end of its standard input.
@@ -48,7 +48,6 @@ pub(crate) fn probe_timeout(connect: Duration) -> Duration {
 /// An open connection.
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
-    /// That of an attempt to open the connection, until it is the only one.
     recorder: ClientRecorder,
     pub(crate) exchange: Arc<Mutex<Exchange>>,
     pub(crate) sender: MessageSender,
@@ -76,7 +75,7 @@ impl Connection {
         let mut exchange = Exchange::new(params.client_info.clone(), capabilities, Version::LATEST);
         exchange.set_trace(params.trace);
         let exchange = Arc::new(Mutex::new(exchange));
-        let responder = Arc::new(Responder::new(params.answers.clone(), recorder.connection()));
+        let responder = Arc::new(Responder::new(params.answers.clone(), recorder.clone()));
         let mut wire = Wire::connect(params, stderr, LineSplitter::default(), true, recorder.clone()).await?;
         // The responder sends over the connection that the sink is a part of.
         let receiver = Arc::downgrade(&responder);
@@ -96,12 +95,6 @@ impl Connection {
 
     pub(crate) fn recorder(&self) -> &ClientRecorder {
         &self.recorder
-    }
-
-    /// Makes this attempt the connection.
-    pub(crate) fn select(&mut self) {
-        self.recorder.select();
-        self.recorder = self.recorder.connection();
     }
 
     /// Sends a request, which asks for its progress.
@@ -150,27 +143,19 @@ impl Connection {
             let answer = tokio::select! {
                 biased;
                 answer = self.answer(&mut sent, &mut unanswered) => answer,
-                () = expiry(patience, params) => {
+                limit = expiry(patience, params) => {
                     unanswered = Some((sent.id.clone(), sent.from));
-                    next = handshake.fall_back(&mut self.exchange.lock());
-                    continue;
+                    Err(Unanswered::Handshake(HandshakeError::Silent(limit)))
                 }
             };
-            let is_unknown = |error: &Unanswered| match error {
-                // A bare 4xx (2026-07-28, Streamable HTTP: Backward Compatibility).
-                Unanswered::Wire(WireError::Status { status, .. }) => {
-                    (400..500).contains(status) && !matches!(status, 401 | 403)
-                }
-                Unanswered::Unreadable(_) => true,
-                _ => false,
-            };
+            let head = sent.head();
             let answer = match answer {
-                Err(error) if handshake.may_fall_back() && is_unknown(&error) => {
-                    next = handshake.fall_back(&mut self.exchange.lock());
-                    continue;
+                // On this connection nothing can follow.
+                Err(Unanswered::Closed(detail)) if self.sender.http().is_none() => {
+                    return Err(closed(detail).after(handshake.refusal()));
                 }
-                Err(error) => return Err(error.into_connect(protocol, target, transport == Transport::Http)),
-                Ok(answer) => answer,
+                Err(error) => Err(error.into_handshake(protocol, target, head.as_ref())),
+                Ok(result) => Ok(result),
             };
             if let Some((id, from)) = &unanswered
                 && let Some(late) = self.recorder.find_response(*from, ResponseFilter::of(id))
@@ -179,14 +164,10 @@ impl Connection {
             {
                 handshake.receive_late(result);
             }
-            let answer = match &answer {
-                Ok(result) => Ok(&**result),
-                Err(error) => Err(HandshakeError::Refused(error.clone())),
-            };
             let step = {
                 let mut exchange = self.exchange.lock();
                 if handshake.method() == "initialize"
-                    && let Some(head) = sent.head()
+                    && let Some(head) = &head
                 {
                     exchange.begin_session(&head.headers);
                 }
@@ -196,7 +177,10 @@ impl Connection {
             match step {
                 HandshakeStep::Request(request) => next = request,
                 HandshakeStep::Opened(info) => break *info,
-                HandshakeStep::Failed(error) => return Err(ConnectError::from_handshake(error, protocol)),
+                HandshakeStep::Failed(error) => {
+                    let error = ConnectError::from_handshake(error, protocol);
+                    return Err(error.after(handshake.refusal()));
+                }
             }
         };
         if handshake.method() == "initialize" {
@@ -217,7 +201,7 @@ impl Connection {
         &self,
         sent: &mut SentRequest,
         unanswered: &mut Option<(Id, usize)>,
-    ) -> Result<Result<Box<RawValue>, RpcError>, Unanswered> {
+    ) -> Result<Box<RawValue>, Unanswered> {
         let (id, mut from) = (sent.id.clone(), sent.from);
         loop {
             let wanted = ResponseFilter {
@@ -238,20 +222,13 @@ impl Connection {
                 return self.answer_in_body(&id, sent).await;
             }
             let MatchedFrame { frame, index, unsolicited } = arrival;
-            match unsolicited {
-                // An error without an id answers the first request.
-                Some(UnsolicitedFrame::ErrorWithoutId(_)) if self.is_open(unanswered) => {
-                    *unanswered = None;
-                    from = index + 1;
-                }
-                Some(UnsolicitedFrame::ErrorWithoutId(error)) => return Ok(Err(error)),
-                Some(UnsolicitedFrame::UnknownId(other)) => {
-                    let text = format!("the answer carries the id {other} instead of {id}");
-                    return Err(Unanswered::Malformed(text));
-                }
-                Some(other) => return Err(Unanswered::Malformed(other.to_string())),
-                None => return outcome(&frame.bytes),
+            // An answer that names no request is that of the first one.
+            if unsolicited.is_some() && self.is_open(unanswered) {
+                *unanswered = None;
+                from = index + 1;
+                continue;
             }
+            return outcome(&frame.bytes, &id);
         }
     }
 
@@ -266,7 +243,7 @@ impl Connection {
         &self,
         id: &Id,
         sent: Result<Option<Bytes>, WireError>,
-    ) -> Result<Result<Box<RawValue>, RpcError>, Unanswered> {
+    ) -> Result<Box<RawValue>, Unanswered> {
         let message = match sent {
             Ok(Some(message)) => message,
             Ok(None) => return Err(Unanswered::Closed("the stream ended before the answer".to_owned())),
@@ -278,13 +255,7 @@ impl Connection {
             }
             Err(error) => return Err(Unanswered::Wire(error)),
         };
-        match Message::parse(&message) {
-            Ok(Message::Response(response)) if response.id.as_ref().is_some_and(|other| other != id) => {
-                let other = response.id.map(|id| id.to_string()).unwrap_or_default();
-                Err(Unanswered::Malformed(format!("the answer carries the id {other} instead of {id}")))
-            }
-            _ => outcome(&message),
-        }
+        outcome(&message, id)
     }
 
     fn reason(&self) -> String {
@@ -312,59 +283,73 @@ impl Connection {
     }
 
     /// Adds the exit status and last output of the process to the error, and stops the process.
-    pub(crate) async fn end(mut self, error: ConnectError, shutdown: &CancellationToken) -> ConnectError {
+    pub(crate) async fn end(mut self, mut error: ConnectError, shutdown: &CancellationToken) -> ConnectError {
         let (child, output) = (self.wire.take_child(), self.recorder.wrong_output());
         // It keeps the standard input of the process open.
         drop(self);
         let Some(child) = child else { return error };
-        let error = match error {
-            ConnectError::Closed { detail, .. } => {
-                let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
-                let status = status.map(|status| format!("; the process ended with {status}")).unwrap_or_default();
-                ConnectError::Closed { detail: format!("{detail}{status}"), output, stderr }
+        if let ConnectError::Closed { detail, output: line, stderr: lines } = error.last_mut() {
+            let (status, stderr) = child.exit_details(EXIT_PATIENCE).await;
+            if let Some(status) = status {
+                detail.push_str(&format!("; the process ended with {status}"));
             }
-            error => error,
-        };
+            (*line, *lines) = (output, stderr);
+        }
         child.stop(shutdown).await;
         error
     }
 }
 
-/// Why a request of the handshake has no answer.
+/// Why a request of the handshake has no result.
 #[derive(Debug)]
 enum Unanswered {
     Closed(String),
-    /// The answer is there, but is no message.
-    Unreadable(String),
-    Malformed(String),
     Wire(WireError),
+    Handshake(HandshakeError),
 }
 
 impl Unanswered {
-    fn into_connect(self, protocol: Protocol, target: &str, is_streamable: bool) -> ConnectError {
+    fn into_handshake(self, protocol: Protocol, target: &str, head: Option<&ResponseHead>) -> HandshakeError {
         match self {
-            Unanswered::Closed(detail) => ConnectError::Closed { detail, output: None, stderr: Vec::new() },
-            Unanswered::Unreadable(what) | Unanswered::Malformed(what) => ConnectError::Malformed(what),
-            Unanswered::Wire(error) => ConnectError::from_wire(error, protocol, target, is_streamable),
+            Unanswered::Closed(detail) => HandshakeError::Unanswered(Box::new(closed(detail))),
+            Unanswered::Handshake(error) => error,
+            Unanswered::Wire(error) => {
+                let is_unasked = matches!(error, WireError::Unauthorized(_) | WireError::Invalid(_))
+                    || head.is_some_and(ResponseHead::is_challenge);
+                let error = Box::new(ConnectError::from_wire(error, protocol, target, head.is_some()));
+                if is_unasked { HandshakeError::Unasked(error) } else { HandshakeError::Unanswered(error) }
+            }
         }
     }
 }
 
-/// Result or error of a response.
-fn outcome(bytes: &Bytes) -> Result<Result<Box<RawValue>, RpcError>, Unanswered> {
-    match Message::parse(bytes) {
-        Ok(Message::Response(response)) => Ok(response.outcome.map(ToOwned::to_owned)),
-        Ok(_) => Err(Unanswered::Malformed("the body is not a response".to_owned())),
-        Err(error) => Err(Unanswered::Unreadable(error.to_string())),
-    }
+fn closed(detail: String) -> ConnectError {
+    ConnectError::Closed { detail, output: None, stderr: Vec::new() }
 }
 
-/// Ends after the time; never if there is none. The time in which a user authorizes the client does not count.
-async fn expiry(patience: Option<Duration>, params: &ServerParams) {
-    match patience {
-        Some(patience) => Deadline::from_now(patience, params.authorizer.as_ref()).wait().await,
-        None => std::future::pending().await,
-    }
+/// The result of a response. Its errors belong to the request even if they carry another id, as those of some SDKs do
+/// that refuse an HTTP request before they read it.
+fn outcome(bytes: &Bytes, id: &Id) -> Result<Box<RawValue>, Unanswered> {
+    let error = match Message::parse(bytes) {
+        Ok(Message::Response(response)) => match (response.outcome, response.id) {
+            (Err(error), _) => HandshakeError::Refused(error),
+            (Ok(_), Some(other)) if other != *id => {
+                HandshakeError::Malformed(format!("the answer carries the id {other} instead of {id}"))
+            }
+            (Ok(result), _) => return Ok(result.to_owned()),
+        },
+        Ok(_) => HandshakeError::Malformed("the body is not a response".to_owned()),
+        Err(error) => HandshakeError::Malformed(error.to_string()),
+    };
+    Err(Unanswered::Handshake(error))
+}
+
+/// Ends after the time, which it returns; never if there is none. The time in which a user authorizes the client does not
+/// count.
+async fn expiry(patience: Option<Duration>, params: &ServerParams) -> Duration {
+    let Some(patience) = patience else { return std::future::pending().await };
+    Deadline::from_now(patience, params.authorizer.as_ref()).wait().await;
+    patience
 }
 
 /// Whether a frame of the server is a request, or cancels one.

@@ -49,7 +49,7 @@ pub enum Failure {
     #[error(transparent)]
     Rpc(RpcError),
     /// The server requests something that the session has no answer to, or that this protocol version cannot answer.
-    #[error("{method} is requested, {why}")]
+    #[error("the server asked for {method}: {why}")]
     Unanswered {
         /// The method of the request.
         method: String,
@@ -136,7 +136,7 @@ mod tests {
             Failure::Http { status: 404, body: String::new() },
             Failure::Malformed(detail()),
             Failure::Unauthorized(AuthError::Store(detail())),
-            Failure::Unanswered { method: "roots/list".into(), why: "and there is no answer" },
+            Failure::Unanswered { method: "roots/list".into(), why: "this client has no answer to it" },
             Failure::Unacknowledged(vec!["notifications/x".into()]),
             Failure::TaskCancelled(None),
             Failure::Rounds(10),

@@ -1,16 +1,22 @@
 //! The handshake as a value: which request opens a session, and what follows from its answer.
 
+use std::{borrow::Borrow, time::Duration};
+
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{Exchange, PeerInfo, PeerVersion, exchange::OutgoingRequest};
+use super::{ConnectError, Exchange, PeerInfo, PeerVersion, exchange::OutgoingRequest};
 use rehearse_protocol::{
     Era, Protocol, RpcError, Version,
     message::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
 };
 
 /// The handshake of one connection: `server/discover` in 2026-07-28, `initialize` before, and with [`Protocol::Auto`] the
-/// second after the first (2026-07-28, Versioning: Backward Compatibility).
+/// second after the first.
+///
+/// Nothing that an older server may say to `server/discover` is an error: whatever is not its result, or an error that only
+/// 2026-07-28 has, leads to `initialize` (2026-07-28, Versioning: Backward Compatibility, "Anything else identifies a legacy
+/// server").
 #[derive(Debug)]
 pub struct Handshake {
     may_fall_back: bool,
@@ -18,6 +24,8 @@ pub struct Handshake {
     is_discovering: bool,
     /// Whether the same version was asked for once more.
     is_repeated: bool,
+    /// What the server answered to `server/discover`, once `initialize` has followed.
+    refusal: Option<String>,
     /// The answer to `server/discover` that came when `initialize` had been sent.
     late: Option<Box<RawValue>>,
 }
@@ -46,9 +54,18 @@ pub enum HandshakeError {
         /// The versions of the server.
         supported: Vec<String>,
     },
-    /// The answer cannot be read.
+    /// The answer cannot be read, or does not belong to the request.
     #[error("{0}")]
     Malformed(String),
+    /// There is no answer in JSON-RPC, but an HTTP status, another body, or an end.
+    #[error("{0}")]
+    Unanswered(Box<ConnectError>),
+    /// There is no answer so far.
+    #[error("no answer within {0:?}")]
+    Silent(Duration),
+    /// The server did not look at the request: it wants an authorization first, or the request cannot be sent.
+    #[error("{0}")]
+    Unasked(Box<ConnectError>),
 }
 
 /// What a client needs of the result of `server/discover`.
@@ -90,7 +107,7 @@ impl Handshake {
         let is_discovering = version.era() == Era::Modern;
         let may_fall_back = is_discovering && protocol == Protocol::Auto;
         exchange.set_version(PeerVersion::Known(version));
-        let handshake = Handshake { may_fall_back, is_discovering, is_repeated: false, late: None };
+        let handshake = Handshake { may_fall_back, is_discovering, is_repeated: false, refusal: None, late: None };
         let request = handshake.request(exchange);
         (handshake, request)
     }
@@ -112,11 +129,16 @@ impl Handshake {
         }
     }
 
-    /// Goes on to `initialize`, because the server does not know, or does not answer, `server/discover`.
-    pub fn fall_back(&mut self, exchange: &mut Exchange) -> OutgoingRequest {
+    /// What the server answered to `server/discover`, if `initialize` has followed.
+    pub fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
+    fn fall_back(&mut self, why: &HandshakeError, exchange: &mut Exchange) -> HandshakeStep {
         self.is_discovering = false;
+        self.refusal = Some(why.to_string());
         exchange.set_version(PeerVersion::Known(Version::LATEST_LEGACY));
-        self.request(exchange)
+        HandshakeStep::Request(self.request(exchange))
     }
 
     /// Takes the result of `server/discover` that comes after the client has gone on to `initialize`: it counts if the
@@ -126,24 +148,24 @@ impl Handshake {
     }
 
     /// What follows from the answer to the last request.
-    pub fn receive(&mut self, answer: Result<&RawValue, HandshakeError>, exchange: &mut Exchange) -> HandshakeStep {
-        let answer = match answer {
-            Ok(result) if self.is_discovering => discovered(result, exchange),
-            Ok(result) => initialized(result, exchange),
-            Err(error) => Err(error),
-        };
+    pub fn receive(
+        &mut self,
+        answer: Result<impl Borrow<RawValue>, HandshakeError>,
+        exchange: &mut Exchange,
+    ) -> HandshakeStep {
+        let answer = answer.and_then(|result| match self.is_discovering {
+            true => discovered(result.borrow(), exchange),
+            false => initialized(result.borrow(), exchange),
+        });
         match answer {
             Ok(info) => HandshakeStep::Opened(Box::new(info)),
             Err(HandshakeError::Refused(error)) if self.is_discovering && error.code == UNSUPPORTED_VERSION => {
                 self.negotiate(&error, exchange)
             }
-            // A modern server refuses the client, not the method.
-            Err(HandshakeError::Refused(error)) if is_modern(&error) => {
-                HandshakeStep::Failed(HandshakeError::Refused(error))
-            }
-            Err(HandshakeError::Refused(_)) if self.may_fall_back() => HandshakeStep::Request(self.fall_back(exchange)),
+            Err(error) if self.may_fall_back() && !is_modern(&error) => self.fall_back(&error, exchange),
             Err(error) => {
-                let late = self.late.take().filter(|_| matches!(error, HandshakeError::Refused(_)));
+                let is_refused = matches!(error, HandshakeError::Refused(_)) && !is_modern(&error);
+                let late = self.late.take().filter(|_| is_refused);
                 match late.and_then(|late| discovered(&late, exchange).ok()) {
                     Some(info) => {
                         self.is_discovering = true;
@@ -167,7 +189,11 @@ impl Handshake {
         if has_ours && !std::mem::replace(&mut self.is_repeated, true) {
             return HandshakeStep::Request(self.request(exchange));
         }
-        HandshakeStep::Failed(HandshakeError::Version { supported })
+        let error = HandshakeError::Version { supported };
+        match self.may_fall_back() && !is_modern(&error) {
+            true => self.fall_back(&error, exchange),
+            false => HandshakeStep::Failed(error),
+        }
     }
 }
 
@@ -190,7 +216,15 @@ fn malformed(method: &str, error: &serde_json::Error) -> HandshakeError {
     HandshakeError::Malformed(format!("the result of `{method}`: {error}"))
 }
 
-/// Whether only a modern server sends this error.
-fn is_modern(error: &RpcError) -> bool {
-    matches!(error.code, MISSING_CAPABILITY | HEADER_MISMATCH)
+/// Whether only a modern server is the cause, which refuses the client and not the method, or the server is not the cause.
+fn is_modern(error: &HandshakeError) -> bool {
+    match error {
+        HandshakeError::Refused(error) => matches!(error.code, MISSING_CAPABILITY | HEADER_MISMATCH),
+        // One that has an older version as well is spoken to in that one.
+        HandshakeError::Version { supported } => {
+            !supported.iter().any(|it| it.parse().is_ok_and(|it: Version| it.era() == Era::Legacy))
+        }
+        HandshakeError::Unasked(_) => true,
+        HandshakeError::Malformed(_) | HandshakeError::Unanswered(_) | HandshakeError::Silent(_) => false,
+    }
 }

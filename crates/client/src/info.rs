@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::{Era, List, Version};
 
 /// The protocol version that a session speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,11 @@ struct Meta {
 }
 
 impl PeerInfo {
+    /// The lists that the server declares.
+    pub fn lists(&self) -> impl Iterator<Item = List> {
+        List::ALL.into_iter().filter(|list| self.declares(list.capability()))
+    }
+
     /// Whether the server declares a capability.
     pub fn declares(&self, capability: &str) -> bool {
         let capabilities = serde_json::from_str::<serde_json::Value>(self.capabilities.get()).unwrap_or_default();

@@ -50,7 +50,7 @@ mod unsolicited_tracker;
 mod wire;
 
 pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
-pub use call::{CompletionReference, call_params};
+pub use call::{CompletionReference, example_operation};
 pub use call_options::CallOptions;
 pub use connect::{ConnectError, other_path, wrong_output};
 pub use download::{DownloadError, download};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rehearse_protocol::Era;
+use rehearse_protocol::{Era, List};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -22,6 +22,8 @@ pub struct Listing {
     pub malformed: Vec<(usize, Malformed)>,
     /// How many pages there were.
     pub pages: usize,
+    /// The cursors of the pages after the first.
+    pub cursors: Vec<String>,
 }
 
 impl Listing {
@@ -30,6 +32,16 @@ impl Listing {
         let mut malformed = self.malformed.iter().map(|(index, _)| *index).peekable();
         let items = self.items.iter().enumerate();
         items.filter_map(move |(index, item)| malformed.next_if_eq(&index).is_none().then_some(&**item))
+    }
+
+    /// Every item as a value, including the malformed ones, without those that are nested too deeply to be one.
+    pub fn all_values(&self) -> impl Iterator<Item = Value> {
+        self.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok())
+    }
+
+    /// The items that are not malformed as values, without those that are nested too deeply to be one.
+    pub fn values(&self) -> impl Iterator<Item = Value> {
+        self.valid().filter_map(|item| serde_json::from_str(item.get()).ok())
     }
 }
 
@@ -59,65 +71,50 @@ impl PageSource for Session {
 }
 
 impl Session {
-    /// Lists the tools. The timeout is for all pages together; the default is that of the session for listings.
+    /// Lists the tools, as [`Session::list`].
+    ///
+    /// # Errors
+    /// As [`Session::list`].
+    pub async fn list_tools(&self, options: CallOptions) -> Result<Listing, Failure> {
+        self.list(List::Tools, options).await
+    }
+
+    /// Lists what the server has. The timeout is for all pages together; the default is that of the session for listings.
     ///
     /// # Errors
     /// Any [`Failure`]; a cursor that comes twice is malformed.
-    pub async fn list_tools(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.list("tools/list", "tools", options).await
+    pub async fn list(&self, list: List, options: CallOptions) -> Result<Listing, Failure> {
+        self.list_from(self, list, options).await
     }
 
-    /// As [`Session::list_tools`], but returns the pages before a failure as well.
-    pub async fn list_tools_partial(&self, options: CallOptions) -> (Listing, Option<Failure>) {
+    /// As [`Session::list`], but returns the pages before a failure as well, and at most `pages` of them.
+    pub async fn list_partial(&self, list: List, pages: usize, options: CallOptions) -> (Listing, Option<Failure>) {
         let mut listing = Listing::default();
-        let failure = self.list_into(self, &mut listing, "tools/list", "tools", options).await.err();
-        (listing, failure)
+        let listed = self.list_into(self, &mut listing, (list.method(), list.member()), pages, options).await;
+        (listing, listed.err())
     }
 
-    /// # Errors
-    /// As [`Session::list_tools`].
-    pub async fn list_resources(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.list("resources/list", "resources", options).await
-    }
-
-    /// # Errors
-    /// As [`Session::list_tools`].
-    pub async fn list_resource_templates(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.list("resources/templates/list", "resourceTemplates", options).await
-    }
-
-    /// # Errors
-    /// As [`Session::list_tools`].
-    pub async fn list_prompts(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.list("prompts/list", "prompts", options).await
-    }
-
-    pub(super) async fn list(&self, method: &str, member: &str, options: CallOptions) -> Result<Listing, Failure> {
-        self.list_from(self, method, member, options).await
-    }
-
-    /// Lists all pages of `method`, whose items are the array `member`, with requests that `pages` makes.
+    /// As [`Session::list`], with requests that `pages` makes.
     ///
     /// # Errors
-    /// As [`Session::list_tools`].
+    /// As [`Session::list`].
     pub async fn list_from(
         &self,
         pages: &impl PageSource,
-        method: &str,
-        member: &str,
+        list: List,
         options: CallOptions,
     ) -> Result<Listing, Failure> {
         let mut listing = Listing::default();
-        self.list_into(pages, &mut listing, method, member, options).await?;
+        self.list_into(pages, &mut listing, (list.method(), list.member()), usize::MAX, options).await?;
         Ok(listing)
     }
 
-    async fn list_into(
+    pub(super) async fn list_into(
         &self,
         pages: &impl PageSource,
         listing: &mut Listing,
-        method: &str,
-        member: &str,
+        (method, member): (&str, &str),
+        most: usize,
         options: CallOptions,
     ) -> Result<(), Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().list);
@@ -139,9 +136,13 @@ impl Session {
             if !cursors.insert(next.clone()) {
                 return Err(Failure::Malformed(format!("{method} gave the cursor {next:?} twice")));
             }
+            if listing.pages >= most {
+                return Ok(());
+            }
             if listing.pages == MAX_PAGES {
                 return Err(Failure::Malformed(format!("{method} has more than {MAX_PAGES} pages")));
             }
+            listing.cursors.push(next.clone());
             cursor = Some(next);
         }
     }

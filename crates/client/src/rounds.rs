@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, CallOptions, Failure, Session, call_options::wait_cancelled, malformed::check_result};
-use rehearse_protocol::Era;
+use rehearse_protocol::{Era, Operation};
 
 /// How often a server may ask for input.
 const MAX_ROUNDS: usize = 10;
@@ -59,17 +59,16 @@ impl FinalResult {
 }
 
 impl Session {
-    /// As [`Session::request_until_final`], for a result of a type that every method has.
+    /// Lets the server do something, as [`Session::request_until_final`], for a result of a type that every method has.
     ///
     /// # Errors
     /// Any [`Failure`]; a result of another type or shape is malformed.
-    pub(super) async fn request_in_rounds(
+    pub async fn perform(
         &self,
-        method: &str,
-        params: Map<String, Value>,
+        Operation { method, params }: Operation,
         options: CallOptions,
     ) -> Result<Box<RawValue>, Failure> {
-        self.request_until_final(method, Some(params), options).await?.complete(method)
+        self.request_until_final(&method, Some(params), options).await?.complete(&method)
     }
 
     /// Makes a request, and repeats it with the session's [`Answers`](super::Answers) while its result asks for input, all
@@ -153,9 +152,9 @@ impl Session {
             match self.answers().answer(method, request["params"].clone()).await {
                 Some(Answer::Result(result)) => answers.insert(key.clone(), result),
                 Some(Answer::Error(_)) => {
-                    return Err(unanswered("but the answer is an error, which this version cannot carry"));
+                    return Err(unanswered("the answer is an error, which this version cannot carry"));
                 }
-                None => return Err(unanswered("but there is no answer to it")),
+                None => return Err(unanswered("this client has no answer to it")),
             };
         }
         Ok(answers)

@@ -81,7 +81,8 @@ pub struct ConnectOptions {
     /// Whether `stderr` gets every line at once: also those of a process that did not survive `server/discover`, and the
     /// error of an older SDK about it.
     pub all_stderr: bool,
-    /// Records the connection, even if no session is opened; it must be new.
+    /// Records the connection, even if no session is opened; it must be new. A second process of a server has another recorder:
+    /// [`ClientRecorder::on_another`] sees it.
     pub recorder: ClientRecorder,
     /// Cancels the attempt, so that the server's process has time to terminate. Dropping the attempt kills the process.
     pub cancel: CancellationToken,
@@ -152,7 +153,7 @@ impl Session {
                 return Err(error);
             }
         };
-        let abandoned = abandoned.map(AbortOnDropHandle::new);
+        let (abandoned, recorder) = (abandoned.map(AbortOnDropHandle::new), connection.recorder().clone());
         let (name, timeouts, authorizer) = (config.name.clone(), config.timeouts, config.authorizer.clone());
         let (answers, shutdown) = (config.answers.clone(), config.shutdown.clone());
         let (log_level, subscriptions, unsolicited) =

@@ -78,7 +78,9 @@ impl Session {
     /// # Errors
     /// Any [`Failure`].
     pub async fn list_skills(&self, options: CallOptions) -> Result<Listing, Failure> {
-        self.list("skills/list", "skills", options).await
+        let mut listing = Listing::default();
+        self.list_into(self, &mut listing, ("skills/list", "skills"), usize::MAX, options).await?;
+        Ok(listing)
     }
 
     /// Reads and verifies a file of a skill.

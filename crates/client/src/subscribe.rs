@@ -3,9 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    CallOptions, Failure, Session, SubscriptionFilter,
-    call_options::wait_cancelled,
-    subscription::{Subscription, list_changed},
+    CallOptions, Failure, Session, SubscriptionFilter, call_options::wait_cancelled, subscription::Subscription,
 };
 use rehearse_protocol::{Direction, Era, Frame, Id, Message};
 
@@ -24,8 +22,8 @@ impl Session {
             return self.open_subscription(filter, options).await;
         }
         let capabilities = serde_json::from_str::<Value>(self.info().capabilities.get()).unwrap_or_default();
-        let silent = filter.lists().filter(|list| capabilities[*list]["listChanged"] != true);
-        let silent: Vec<_> = silent.map(list_changed).collect();
+        let silent = filter.lists.iter().filter(|list| capabilities[list.capability()]["listChanged"] != true);
+        let silent: Vec<_> = silent.map(|list| list.change().to_owned()).collect();
         if !silent.is_empty() {
             return Err(Failure::Unacknowledged(silent));
         }

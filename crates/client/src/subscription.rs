@@ -4,16 +4,13 @@
 use serde_json::{Map, Value};
 
 use super::sent_request::SentRequest;
+use rehearse_protocol::List;
 
 /// Which notifications to subscribe to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubscriptionFilter {
-    /// `notifications/tools/list_changed`.
-    pub tools: bool,
-    /// `notifications/prompts/list_changed`.
-    pub prompts: bool,
-    /// `notifications/resources/list_changed`.
-    pub resources: bool,
+    /// Changes of these lists.
+    pub lists: Vec<List>,
     /// `notifications/resources/updated` for these resources.
     pub uris: Vec<String>,
 }
@@ -30,17 +27,12 @@ impl SubscriptionFilter {
         SubscriptionFilter { uris: vec![uri.to_owned()], ..SubscriptionFilter::default() }
     }
 
-    pub(super) fn lists(&self) -> impl Iterator<Item = &'static str> {
-        let lists = [("tools", self.tools), ("prompts", self.prompts), ("resources", self.resources)];
-        lists.into_iter().filter(|(_, wanted)| *wanted).map(|(list, _)| list)
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.lists().next().is_none() && self.uris.is_empty()
+        self.lists.is_empty() && self.uris.is_empty()
     }
 
     pub(super) fn to_json(&self) -> Map<String, Value> {
-        let mut filter: Map<_, _> = self.lists().map(|list| (format!("{list}ListChanged"), true.into())).collect();
+        let mut filter: Map<_, _> = self.lists.iter().map(|list| (flag(*list), true.into())).collect();
         if !self.uris.is_empty() {
             filter.insert("resourceSubscriptions".to_owned(), self.uris.clone().into());
         }
@@ -49,8 +41,8 @@ impl SubscriptionFilter {
 
     /// The notifications that the acknowledged filter lacks.
     pub(super) fn missing_in(&self, acknowledged: &Value) -> Vec<String> {
-        let lists = self.lists().filter(|list| acknowledged[format!("{list}ListChanged")] != true);
-        let lists = lists.map(list_changed);
+        let lists = self.lists.iter().filter(|list| acknowledged[flag(**list)] != true);
+        let lists = lists.map(|list| list.change().to_owned());
         let uris = acknowledged["resourceSubscriptions"].as_array();
         let has = |uri: &&String| uris.is_some_and(|uris| uris.iter().any(|known| *known == ***uri));
         let updates = self.uris.iter().filter(|uri| !has(uri)).map(|uri| format!("updates of {uri}"));
@@ -58,6 +50,7 @@ impl SubscriptionFilter {
     }
 }
 
-pub(super) fn list_changed(list: &str) -> String {
-    format!("notifications/{list}/list_changed")
+/// The member of a filter for the changes of a list.
+fn flag(list: List) -> String {
+    format!("{}ListChanged", list.capability())
 }

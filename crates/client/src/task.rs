@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::{CallOptions, Failure, Session, ToolOutcome, call_options::wait_cancelled, deadline::Deadline};
-use rehearse_protocol::RpcError;
+use rehearse_protocol::{Operation, RpcError};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -62,7 +62,7 @@ impl Session {
         options: CallOptions,
     ) -> TaskRun {
         let mut statuses = Vec::new();
-        let outcome = self.run_task(super::call::call_params(name, arguments), options, &mut statuses).await;
+        let outcome = self.run_task(Operation::call(name, arguments).params, options, &mut statuses).await;
         let outcome = outcome.and_then(|result| ToolOutcome::parse(result).map_err(Failure::from));
         TaskRun { statuses, outcome }
     }

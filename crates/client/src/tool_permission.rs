@@ -1,6 +1,6 @@
 //! Which tools a program may call by itself.
 
-use rehearse_document::text::matches_wildcard;
+use rehearse_document::{json_schema::example, text::matches_wildcard};
 use serde_json::Value;
 
 /// Which tools may be called. A tool with `readOnlyHint` and without `openWorldHint` always may.
@@ -19,6 +19,17 @@ impl ToolPermission {
         let hint = |hint: &str| tool["annotations"][hint].as_bool();
         let is_safe = hint("readOnlyHint") == Some(true) && hint("openWorldHint") != Some(true);
         is_safe || self.allowed.iter().any(|pattern| matches_wildcard(pattern, name))
+    }
+
+    /// The arguments that are given for a tool.
+    pub fn given(&self, tool: &str) -> Option<&Value> {
+        self.arguments.iter().find(|(name, _)| name == tool).map(|(_, arguments)| arguments)
+    }
+
+    /// The arguments for a tool, as listed: those that are given, or an example of its schema.
+    pub fn arguments_of(&self, tool: &Value) -> Value {
+        let given = self.given(tool["name"].as_str().unwrap_or_default()).cloned();
+        given.unwrap_or_else(|| example::object(&tool["inputSchema"]).into())
     }
 }
 

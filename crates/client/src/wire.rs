@@ -76,8 +76,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// As [`Wire::open`], but reads nothing before [`Wire::read_into`]. A session has the authorization of the parameters, if
-    /// there is one, and no HTTP requests beside its connection.
+    /// As [`Wire::open`], but reads nothing before [`Wire::read_into`]. A session has no HTTP requests beside its connection.
     ///
     /// # Errors
     /// Any [`OpenError`].
@@ -88,7 +87,7 @@ impl Wire {
         is_session: bool,
         recorder: ClientRecorder,
     ) -> Result<Wire, OpenError> {
-        let auth = || params.authorizer.as_ref().filter(|_| is_session).map(super::oauth::Authorizer::middleware);
+        let auth = || params.authorizer.as_ref().map(super::oauth::Authorizer::middleware);
         let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
         let named_by = params.named_by.as_deref();
         let endpoint = |at| HttpEndpoint::new(at, transport, auth(), named_by, recorder.clone()).map(Arc::new);

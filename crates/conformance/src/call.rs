@@ -39,6 +39,11 @@ impl Ask<'_> {
     pub fn places(&self) -> Vec<EventRef> {
         [self.request].iter().chain(&self.responses).map(|message| message.place).collect()
     }
+
+    /// As [`Ask::places`], with more.
+    pub fn places_with(&self, more: impl IntoIterator<Item = EventRef>) -> Vec<EventRef> {
+        self.places().into_iter().chain(more).collect()
+    }
 }
 
 impl<'e> Call<'e> {
@@ -52,9 +57,37 @@ impl<'e> Call<'e> {
         self.response?.result()
     }
 
+    /// Whether HTTP says that the request never reached the method.
+    pub(crate) fn is_refused_elsewhere(&self) -> bool {
+        matches!(self.status(), Some(401 | 403 | 405 | 429 | 500..))
+            || (self.status() == Some(404) && self.response.is_none())
+            || self.is_page()
+    }
+
+    /// Whether the answer is a page for people. That has a check of its own.
+    pub(crate) fn is_page(&self) -> bool {
+        let is_html = |http: &HttpExchange<'_>| http.media_type() == "text/html";
+        self.response.is_none() && matches!(self.status(), Some(200..300)) && self.http.is_some_and(is_html)
+    }
+
     /// The code of the error.
     pub fn error_code(&self) -> Option<i64> {
         self.response?.error_code()
+    }
+
+    /// Whether there is a result.
+    pub fn has_result(&self) -> bool {
+        self.result().is_some()
+    }
+
+    /// Whether there is an error with a code.
+    pub fn has_error(&self) -> bool {
+        self.error_code().is_some()
+    }
+
+    /// A text in the params of the request, by JSON pointer.
+    pub fn text(&self, pointer: &str) -> Option<&'e str> {
+        self.request.at(pointer).as_str()
     }
 
     /// The HTTP status.

@@ -4,7 +4,7 @@
 //! on its [`CaseGroup`] and records the name before it, so that a judge finds it with [`Evidence::case`](crate::Evidence::case).
 
 use bytes::Bytes;
-use rehearse_protocol::{Era, Transport, Version};
+use rehearse_protocol::{Era, List, Transport, Version};
 use serde_json::{Value, json};
 
 /// The connection on which a case is sent. Cases of one group are sent one after the other.
@@ -229,27 +229,21 @@ impl Material {
         self.transport == Some(Transport::Http)
     }
 
-    /// The list methods of the declared capabilities.
-    pub fn list_methods(&self) -> Vec<&'static str> {
-        let all = [
-            ("tools", "tools/list"),
-            ("resources", "resources/list"),
-            ("resources", "resources/templates/list"),
-            ("prompts", "prompts/list"),
-        ];
-        all.into_iter().filter(|(capability, _)| self.declares(capability)).map(|(_, method)| method).collect()
+    /// The lists of the declared capabilities.
+    pub fn lists(&self) -> impl Iterator<Item = List> {
+        List::ALL.into_iter().filter(|list| self.declares(list.capability()))
     }
 
     /// The list methods of which variations are sent: those whose lists are not among the largest.
     pub fn varied_lists(&self) -> Vec<&'static str> {
         let is_largest = |method: &str| self.large.iter().any(|(it, bytes)| *it == method && *bytes > LARGEST_LIST);
-        self.list_methods().into_iter().filter(|method| !is_largest(method)).collect()
+        self.lists().map(List::method).filter(|method| !is_largest(method)).collect()
     }
 
     /// The first list that the server serves, and that is not large.
     pub fn served_list(&self) -> Option<&'static str> {
         let is_large = |method: &str| self.large.iter().any(|(large, _)| *large == method);
-        self.list_methods().into_iter().find(|method| !self.failing.contains(method) && !is_large(method))
+        self.lists().map(List::method).find(|method| !self.failing.contains(method) && !is_large(method))
     }
 
     /// A method that every server of these capabilities serves, and that costs nothing.

@@ -112,15 +112,25 @@ pub struct Check {
     pub official: Vec<String>,
     /// The section of the specification in each version, as `basic#messages`.
     pub sections: BTreeMap<Version, String>,
-    /// Whether a violation depends on time or order, so that another run may not show it.
+    /// How a violation is looked at again that depends on time or order, so that another run may not show it.
     #[serde(default)]
-    pub confirm: bool,
+    pub confirm: Option<Confirmation>,
     /// Whether a message that violates it shows nothing of other checks.
     #[serde(default)]
     pub taints: bool,
     /// The checks that a peer violates as well if it violates this one.
     #[serde(default)]
     pub explains: Vec<String>,
+}
+
+/// How a second run looks at a violation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confirmation {
+    /// Other versions are looked at again at the same time.
+    Parallel,
+    /// What is called in another version may be the cause, so no other is looked at.
+    Alone,
 }
 
 impl Check {
@@ -221,7 +231,9 @@ impl Check {
         let (verdict, reason) = match worst {
             Some(verdict) => (verdict, None),
             None if judgement.exercised > 0 && level == Level::Info => (CheckVerdict::Info, None),
-            None if judgement.exercised > 0 && evidence.is_cut() => {
+            None if judgement.exercised > judgement.settled && evidence.is_cut()
+                || judgement.exercised > 0 && evidence.has_gap() =>
+            {
                 (CheckVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
             None if judgement.exercised > 0 => (CheckVerdict::Pass, None),
@@ -233,7 +245,7 @@ impl Check {
                 (CheckVerdict::NotTested, Some(reason))
             }
         };
-        CheckOutcome { verdict, level: counted, reason, judgement, cause: None }
+        CheckOutcome { verdict, level: counted, reason, judgement, cause: None, is_left_out: false }
     }
 }
 
@@ -242,7 +254,7 @@ impl Check {
 static PASSIVE: LazyLock<BTreeSet<&str>> = LazyLock::new(|| include_str!("../checks/passive.txt").lines().collect());
 
 static JUDGES: LazyLock<BTreeMap<&'static str, Judge>> =
-    LazyLock::new(|| areas::ALL.iter().flat_map(|area| area.judges.iter().copied()).collect());
+    LazyLock::new(|| areas::ALL.iter().flat_map(areas::Area::judges).collect());
 
 static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
     let lines = areas::ALL.iter().flat_map(|area| area.checks.lines());
@@ -297,8 +309,8 @@ mod tests {
     fn every_line_is_a_check_of_its_area_with_a_judge_of_its_own() {
         let mut ids = BTreeSet::new();
         for area in areas::ALL {
-            let judges: BTreeSet<_> = area.judges.iter().map(|(id, _)| *id).collect();
-            assert_eq!(judges.len(), area.judges.len(), "{}: two judges of one check", area.name);
+            let judges: BTreeSet<_> = area.judges().map(|(id, _)| id).collect();
+            assert_eq!(judges.len(), area.judges().count(), "{}: two judges of one check", area.name);
             let mut written = BTreeSet::new();
             for line in area.checks.lines() {
                 let check: Check = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));

@@ -56,8 +56,8 @@ pub struct Connection<'t> {
     pub fallback: Option<EventRef>,
     /// The cases that were announced and not sent, because the connection had ended.
     pub unsent: Vec<&'t str>,
-    /// Whether the trace lacks its beginning.
-    pub(crate) is_beginning_lost: bool,
+    /// Whether the trace lacks messages: its beginning, or those that had no room.
+    pub(crate) has_gap: bool,
     /// Whether responses come on another exchange than their requests.
     is_sse: bool,
     /// Whether it is in the legacy era although the evidence is of the modern one: a probe has sent `initialize`, and the
@@ -111,6 +111,16 @@ pub struct HttpExchange<'t> {
 }
 
 impl HttpExchange<'_> {
+    /// Where its heads stand.
+    pub fn places(&self) -> Vec<EventRef> {
+        [self.request].into_iter().chain(self.response).collect()
+    }
+
+    /// As [`HttpExchange::places`], with more.
+    pub fn places_with(&self, more: impl IntoIterator<Item = EventRef>) -> Vec<EventRef> {
+        self.places().into_iter().chain(more).collect()
+    }
+
     /// A header of the response, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers?.get(name)?.to_str().ok()
@@ -139,8 +149,8 @@ impl HttpExchange<'_> {
 
 impl<'t> Connection<'t> {
     pub(crate) fn new(number: usize, trace: &'t Trace, era: Era, transport: Transport) -> Connection<'t> {
-        let (is_sse, is_beginning_lost) = (transport == Transport::Sse, trace.start() > 0);
-        let mut connection = Connection { is_sse, is_beginning_lost, ..Connection::default() };
+        let (is_sse, has_gap) = (transport == Transport::Sse, trace.start() > 0 || trace.is_full());
+        let mut connection = Connection { is_sse, has_gap, ..Connection::default() };
         // The cases that were announced, for the next message of the client in the same exchange.
         let mut cases: HashMap<Option<u32>, &'t str> = HashMap::new();
         // The exchanges whose body may be an answer.
@@ -416,6 +426,16 @@ impl<'t> Connection<'t> {
     fn end(&self) -> Duration {
         let end = self.input_closed.map(|(_, at)| at).or(self.closed.map(|(_, at, _)| at));
         end.or(self.messages.last().map(|last| last.time)).unwrap_or_default()
+    }
+
+    /// What the client sent.
+    pub fn sent(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.messages.iter().filter(|it| !it.is_from_server())
+    }
+
+    /// What the server sent.
+    pub fn received(&self) -> impl Iterator<Item = &Message<'t>> {
+        self.messages.iter().filter(|it| it.is_from_server())
     }
 
     /// The first message of the server.

@@ -200,9 +200,14 @@ impl<'t> Evidence<'t> {
         self.connections.iter().all(|connection| connection.closed.is_some())
     }
 
-    /// Whether a trace lacks its beginning or its end: what is missing may violate what the rest keeps.
+    /// Whether a trace lacks messages, or its end: what is missing may violate what the rest keeps.
     pub fn is_cut(&self) -> bool {
-        !self.is_over() || self.connections.iter().any(|connection| connection.is_beginning_lost)
+        !self.is_over() || self.has_gap()
+    }
+
+    /// Whether messages that came are in no trace.
+    pub fn has_gap(&self) -> bool {
+        self.connections.iter().any(|connection| connection.has_gap)
     }
 
     /// Whether a process has said nothing yet, and may only be slow: others took long to start.

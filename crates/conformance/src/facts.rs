@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::HeaderMap;
-use rehearse_protocol::{EventKind, Trace};
+use rehearse_protocol::{EventKind, Trace, Version};
 use serde_json::Value;
 
 use crate::{Flow, Role};
@@ -47,6 +47,9 @@ pub struct Facts {
     pub patience: Duration,
     /// Whether the server is on this machine or in a private network.
     pub is_local: bool,
+    /// The other connections with the server in the same run, with the versions that were asked for, on the same clock as
+    /// the evidence: what is called on them may change what others read.
+    pub others: Vec<(Version, Trace)>,
 }
 
 /// A request of a client for a URL that the server only names.

@@ -26,6 +26,8 @@ pub struct Violation {
 pub struct Judgement {
     /// How often the rule was exercised.
     pub exercised: usize,
+    /// How often by messages that are there: nothing that may come later changes it.
+    pub settled: usize,
     /// Every violation.
     pub violations: Vec<Violation>,
     /// Why the rule could not be exercised.
@@ -45,24 +47,41 @@ pub struct CheckOutcome {
     pub judgement: Judgement,
     /// The check whose violation is the cause of all that the judge found.
     pub cause: Option<&'static str>,
+    /// Whether it is not tried in this version because it is in another one.
+    pub is_left_out: bool,
 }
 
 impl CheckOutcome {
     /// A verdict on a check that was not judged.
     pub fn without(verdict: CheckVerdict, reason: String, level: Option<Level>) -> CheckOutcome {
-        CheckOutcome { verdict, level, reason: Some(reason), judgement: Judgement::default(), cause: None }
+        CheckOutcome {
+            verdict,
+            level,
+            reason: Some(reason),
+            judgement: Judgement::default(),
+            cause: None,
+            is_left_out: false,
+        }
     }
 }
 
 impl Judgement {
     /// Counts one exercise of the rule; a violation if it does not hold.
-    pub fn check(&mut self, holds: bool, message: &Message<'_>, found: impl FnOnce() -> String) {
+    pub fn check<S: Into<String>>(&mut self, holds: bool, message: &Message<'_>, found: impl FnOnce() -> S) {
         self.check_at(holds, None, vec![message.place], found);
+        self.settled += 1;
     }
 
     /// As [`Judgement::check`], of something with a name.
-    pub fn check_subject(&mut self, holds: bool, subject: &str, message: &Message<'_>, found: impl FnOnce() -> String) {
-        self.check_at(holds, Some(subject.to_owned()), vec![message.place], found);
+    pub fn check_subject<S: Into<String>>(
+        &mut self,
+        holds: bool,
+        subject: &str,
+        message: &Message<'_>,
+        found: impl FnOnce() -> S,
+    ) {
+        self.check_at(holds, Some(subject), vec![message.place], found);
+        self.settled += 1;
     }
 
     /// As [`Judgement::check`], of an answer. What was found is the answer, in a few words.
@@ -81,24 +100,30 @@ impl Judgement {
     }
 
     /// As [`Judgement::check`], of an answer. The subject is the case of the probe.
-    pub fn check_answer(&mut self, holds: bool, call: &Call<'_>, found: impl FnOnce() -> String) {
-        let places = call.places();
-        self.check_at(holds, call.request.case.map(ToOwned::to_owned), places, found);
+    pub fn check_answer<S: Into<String>>(&mut self, holds: bool, call: &Call<'_>, found: impl FnOnce() -> S) {
+        self.check_at(holds, call.request.case, call.places(), found);
+        self.settled += usize::from(call.response.is_some());
     }
 
     /// As [`Judgement::check`], with all that can be said.
-    pub fn check_at(
+    pub fn check_at<S: Into<String>>(
         &mut self,
         holds: bool,
-        subject: Option<String>,
+        subject: Option<&str>,
         places: Vec<EventRef>,
-        found: impl FnOnce() -> String,
+        found: impl FnOnce() -> S,
     ) {
         self.exercised += 1;
         if !holds {
             let (level, wrong_code, sdk) = (None, None, None);
-            self.violations.push(Violation { subject, found: found(), places, level, wrong_code, sdk });
+            let (subject, found) = (subject.map(ToOwned::to_owned), found().into());
+            self.violations.push(Violation { subject, found, places, level, wrong_code, sdk });
         }
+    }
+
+    /// Whether there is a violation by something of this name.
+    pub fn has_found(&self, name: &str) -> bool {
+        self.violations.iter().any(|it| it.subject.as_deref() == Some(name))
     }
 
     /// Changes the level of the last violation, if there is one.
@@ -106,6 +131,18 @@ impl Judgement {
         if let Some(last) = self.violations.last_mut() {
             last.level = Some(level);
         }
+    }
+
+    /// Changes the level of the last violation in a case that has another one.
+    pub fn at_level_if(&mut self, is_other: bool, level: Level) {
+        if is_other {
+            self.at_level(level);
+        }
+    }
+
+    /// Changes the level of all violations so far.
+    pub fn all_at_level(&mut self, level: Level) {
+        self.violations.iter_mut().for_each(|it| it.level = Some(level));
     }
 
     /// Says why the rule could not be exercised. The first reason counts.
@@ -124,5 +161,10 @@ impl Call<'_> {
             (None, None) => {}
         }
         places
+    }
+
+    /// As [`Call::places`], with more.
+    pub fn places_with(&self, more: impl IntoIterator<Item = EventRef>) -> Vec<EventRef> {
+        self.places().into_iter().chain(more).collect()
     }
 }

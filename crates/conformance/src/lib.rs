@@ -37,11 +37,12 @@ mod message;
 mod recorded;
 mod sdk;
 mod shapes;
+mod unrest;
 
 pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, CaseGroup, ISSUER, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
-pub use check::{Check, Level, Role, checks, checks_of, judge_all, judge_selected};
+pub use check::{Check, Confirmation, Level, Role, checks, checks_of, judge_all, judge_selected};
 pub use connection::{Connection, HttpExchange, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};

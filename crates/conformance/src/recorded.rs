@@ -61,7 +61,9 @@ pub fn judge_recorded<'t>(
             versions = spoken.iter().copied().collect();
         }
         let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
-        judged.left_out += usize::from(versions.is_empty());
+        // A second process is tried with a server that says nothing; the one that is not used may have said nothing at all.
+        let is_unused = !spoken.is_empty() && is_silent(trace);
+        judged.left_out += usize::from(versions.is_empty() && !is_unused);
         versions.into_iter().for_each(|version| by_version.entry(version).or_default().push(trace));
     }
     for (version, traces) in by_version.into_iter().rev() {
@@ -87,6 +89,12 @@ fn is_refused(trace: &Trace) -> bool {
         _ => None,
     });
     statuses.any(|status| status == 401) && Evidence::versions(trace).is_empty()
+}
+
+/// Whether the server is a process that has said nothing.
+fn is_silent(trace: &Trace) -> bool {
+    let is_process = trace.events().any(|event| matches!(event.kind, EventKind::Process(_)));
+    is_process && trace.frames().all(|frame| frame.direction == Direction::ClientToServer)
 }
 
 /// Whether the client has sent `initialize`.
@@ -142,5 +150,27 @@ mod tests {
         legacy.frames().for_each(|frame| cut.push_frame(frame.at, frame.direction, frame.bytes.clone()));
         let judged = judge_recorded([Recorded { trace: &cut, asked: None }], Transport::Stdio, &facts);
         assert_eq!((judged.versions.len(), judged.left_out), (0, 1));
+    }
+
+    #[test]
+    fn what_one_message_shows_is_judged_in_a_trace_without_an_end() {
+        use Direction::{ClientToServer as Sent, ServerToClient as Came};
+        let mut open = trace(&[
+            (Sent, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#),
+            (
+                Came,
+                r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"a","version":"1"}}}"#,
+            ),
+        ]);
+        let passed = |trace: &Trace| {
+            let judged = judge_recorded([Recorded { trace, asked: None }], Transport::Stdio, &Facts::default());
+            let outcomes = judged.versions.iter().flat_map(|version| version.outcomes.iter());
+            let passed = outcomes.filter(|(_, outcome)| outcome.verdict == CheckVerdict::Pass);
+            passed.map(|(check, _)| check.id.clone()).collect::<BTreeSet<_>>()
+        };
+        let before = passed(&open);
+        assert!(before.contains("rpc.envelope.version-field"), "{before:?}");
+        open.push(Duration::ZERO, EventKind::Closed(rehearse_protocol::Closed::by_client("the end")));
+        assert!(before.is_subset(&passed(&open)) && before.len() < passed(&open).len());
     }
 }

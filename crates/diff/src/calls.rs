@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value as Json;
 
-use crate::{List, RecordedCall, Surface};
+use crate::{RecordedCall, Surface};
 use rehearse_document::{json_schema, uri_template::UriTemplate};
+use rehearse_protocol::List;
 use rehearse_report::diff::RefusedCall;
 
 /// The recorded calls that succeeded and that the new surface refuses, each kind of them once, with how many were held

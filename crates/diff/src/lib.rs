@@ -13,4 +13,4 @@ pub use calls::refused_calls;
 pub use compare::{compare, compare_calls};
 pub use recording::{RecordedCall, read_calls, read_surface};
 pub use semver::advice;
-pub use surface::{FORMAT, List, Surface, VERSION, read_snapshot};
+pub use surface::{FORMAT, Surface, VERSION, read_snapshot};

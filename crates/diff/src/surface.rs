@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value as Json};
 
 use rehearse_document::{Node, Problem, Problems, Source, Span, json};
-use rehearse_protocol::{Version, names::META_SERVER_INFO};
+use rehearse_protocol::{List, Version, names::META_SERVER_INFO};
 
 /// The name of the format of a surface file.
 pub const FORMAT: &str = "rehearse-surface";
@@ -17,11 +17,12 @@ pub const VERSION: u32 = 1;
 /// ```
 /// use rehearse_diff::Surface;
 /// use rehearse_document::Source;
+/// use rehearse_protocol::List;
 ///
 /// let source = Source::new("list.json", r#"{ "tools": [{ "name": "b" }, { "name": "a" }] }"#);
 /// let (surface, _) = Surface::read(&source).map_err(|problems| problems.in_source(&source))?;
-/// assert_eq!(surface.tools.expect("tools")[0]["name"], "a");
-/// assert_eq!(surface.prompts, None);
+/// assert_eq!(surface.list(List::Tools).expect("tools")[0]["name"], "a");
+/// assert_eq!(surface.list(List::Prompts), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,76 +36,8 @@ pub struct Surface {
     pub capabilities: Option<Json>,
     /// Its instructions; empty if it has none.
     pub instructions: Option<String>,
-    /// Its tools, by name.
-    pub tools: Option<Vec<Json>>,
-    /// Its prompts, by name.
-    pub prompts: Option<Vec<Json>>,
-    /// Its resources, by URI.
-    pub resources: Option<Vec<Json>>,
-    /// Its resource templates, by URI template.
-    pub resource_templates: Option<Vec<Json>>,
-}
-
-/// A list of a surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    Tools,
-    Prompts,
-    Resources,
-    ResourceTemplates,
-}
-
-impl List {
-    /// All lists, in the order of a surface file.
-    pub const ALL: [List; 4] = [List::Tools, List::Prompts, List::Resources, List::ResourceTemplates];
-
-    /// The member of a list result, and of a surface file.
-    pub const fn member(self) -> &'static str {
-        match self {
-            List::Tools => "tools",
-            List::Prompts => "prompts",
-            List::Resources => "resources",
-            List::ResourceTemplates => "resourceTemplates",
-        }
-    }
-
-    /// The request for it.
-    pub const fn method(self) -> &'static str {
-        match self {
-            List::Tools => "tools/list",
-            List::Prompts => "prompts/list",
-            List::Resources => "resources/list",
-            List::ResourceTemplates => "resources/templates/list",
-        }
-    }
-
-    /// The capability of a server that has it.
-    pub const fn capability(self) -> &'static str {
-        match self {
-            List::Tools => "tools",
-            List::Prompts => "prompts",
-            List::Resources | List::ResourceTemplates => "resources",
-        }
-    }
-
-    /// The member that identifies an item.
-    pub const fn key(self) -> &'static str {
-        match self {
-            List::Tools | List::Prompts => "name",
-            List::Resources => "uri",
-            List::ResourceTemplates => "uriTemplate",
-        }
-    }
-
-    /// What an item is.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            List::Tools => "tool",
-            List::Prompts => "prompt",
-            List::Resources => "resource",
-            List::ResourceTemplates => "template",
-        }
-    }
+    /// Its lists, in the order of [`List::ALL`], each by the names of its items.
+    lists: [Option<Vec<Json>>; List::ALL.len()],
 }
 
 impl Surface {
@@ -177,6 +110,13 @@ impl Surface {
         self.server = server.cloned().or_else(|| self.server.take());
     }
 
+    /// A surface of which only this list is known, in this order.
+    pub fn of_list(list: List, items: Vec<Json>) -> Surface {
+        let mut surface = Surface::default();
+        *surface.list_mut(list) = Some(items);
+        surface
+    }
+
     /// Sets a list.
     pub fn set(&mut self, list: List, items: Vec<Json>) {
         *self.list_mut(list) = Some(items);
@@ -185,22 +125,11 @@ impl Surface {
 
     /// A list; `None` if it is not known.
     pub fn list(&self, list: List) -> Option<&[Json]> {
-        match list {
-            List::Tools => &self.tools,
-            List::Prompts => &self.prompts,
-            List::Resources => &self.resources,
-            List::ResourceTemplates => &self.resource_templates,
-        }
-        .as_deref()
+        self.lists[list as usize].as_deref()
     }
 
     pub(crate) fn list_mut(&mut self, list: List) -> &mut Option<Vec<Json>> {
-        match list {
-            List::Tools => &mut self.tools,
-            List::Prompts => &mut self.prompts,
-            List::Resources => &mut self.resources,
-            List::ResourceTemplates => &mut self.resource_templates,
-        }
+        &mut self.lists[list as usize]
     }
 
     /// The item of a list with this name or URI.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rehearse_diff::{List, RecordedCall, Surface, compare, compare_calls, schema::RULES};
+use rehearse_diff::{RecordedCall, Surface, compare, compare_calls, schema::RULES};
+use rehearse_protocol::List;
 use serde_json::Value as Json;
 
 fn lines(old: &Json, new: &Json) -> BTreeSet<String> {

@@ -5,13 +5,14 @@
 //!
 //! What such files consist of is here as well, because the mock and the scenarios share it: [`json_schema`],
 //! [`matcher`], [`template`] with its [`state`] and [`seeded_rng`], [`uri_template`], and [`mirrored`] header parameters;
-//! and [`characters`] that hide something.
+//! [`characters`] that hide something; and the [`keys`] of our own formats.
 
 pub mod characters;
 mod diagnostic;
 mod fields;
 pub mod json;
 pub mod json_schema;
+pub mod keys;
 pub mod matcher;
 pub mod mirrored;
 mod node;

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
 use crate::{oracle::is_accepted, server::Server, survey, target::Target};
 use rehearse_client::CallOptions;
+use rehearse_protocol::{List, Operation};
 use rehearse_report::fuzz::{FuzzBug, InputKind, Oracle};
 
 /// How many resources are compared.
@@ -64,15 +65,15 @@ async fn call(server: &mut Server<'_>, target: &Target, input: &Json) -> Option<
 async fn shown(server: &Server<'_>) -> Option<Shown> {
     let session = server.session()?;
     let mut shown = Shown::new();
-    for method in survey::lists(session) {
-        let items = survey::list(session, method).await.ok()?.items;
-        shown.insert(method.to_owned(), items.into());
+    for list in session.info().lists().filter(|list| *list != List::ResourceTemplates) {
+        let (items, _) = survey::list(session, list).await.ok()?;
+        shown.insert(list.method().to_owned(), items.into());
     }
-    let listed = shown.get("resources/list").and_then(Json::as_array).cloned().unwrap_or_default();
+    let listed = shown.get(List::Resources.method()).and_then(Json::as_array).cloned().unwrap_or_default();
     for uri in listed.iter().filter_map(|it| it["uri"].as_str()).take(RESOURCES) {
-        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
+        let Operation { method, params } = Operation::read(uri);
         let options = CallOptions::with_timeout(server.grace());
-        let read = session.request_until_final("resources/read", Some(params), options).await;
+        let read = session.request_until_final(&method, Some(params), options).await;
         let contents = read.ok().and_then(|read| serde_json::from_str::<Json>(read.result.get()).ok());
         shown.insert(format!("the resource {uri}"), contents.unwrap_or_default()["contents"].clone());
     }

@@ -8,6 +8,7 @@
 
 mod audit;
 mod effects;
+mod error;
 mod hostile;
 mod input;
 mod options;
@@ -22,6 +23,7 @@ mod survey;
 mod target;
 mod trial;
 
+pub use error::FuzzError;
 pub use input::{Inputs, inputs};
 pub use options::{FuzzEvent, FuzzOptions};
 pub use runner::{FuzzRun, fuzz, plan};

@@ -8,14 +8,11 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{
-    private::Private,
-    target::{Target, list_member},
-};
+use crate::{private::Private, target::Target};
 use rehearse_client::{Failure, check_item};
 use rehearse_document::text::shortened;
 use rehearse_protocol::{
-    RpcError,
+    List, RpcError,
     message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PARSE_ERROR},
 };
 use rehearse_report::fuzz::{Oracle, TargetKind};
@@ -31,6 +28,16 @@ const COMPLETIONS: usize = 100;
 static STACK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?m)Traceback \(most recent call last\)|^\s+at .+\(.+:\d+:\d+\)|^\s+at .+:\d+:\d+$|File ".+", line \d+, in |^goroutine \d+ \[|panicked at .+:\d+|^\s+at [\w.$]+\([\w]+\.java:\d+\)|\.rb:\d+:in "#,
+    )
+    .ok()
+});
+/// The text of an exception: its class, or what an engine says of a mistake in a program.
+pub(crate) const EXCEPTION: &str = r"\b[A-Z][A-Za-z]+(?:Error|Exception): |(?:read|set) propert(?:y|ies) .*of (?:undefined|null)|(?:undefined|null) (?:to object|is not)|is not (?:a function|iterable|subscriptable|callable)\b|'NoneType' object|unsupported operand type|index out of (?:range|bounds)|(?:division|modulo|divide) by zero|recursion depth exceeded|Maximum call stack|nil pointer dereference|Object reference not set";
+static EXCEPTIONS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(EXCEPTION).ok());
+/// How an error says that the arguments are wrong.
+static REFUSED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)-32602|validation ?error|invalid (?:arguments?|params|parameters?|inputs?)|does not match the schema",
     )
     .ok()
 });
@@ -102,6 +109,17 @@ pub(crate) struct Expected<'t> {
 /// Whether there is a result without an error.
 pub(crate) fn is_accepted(outcome: &Outcome) -> bool {
     outcome.as_ref().is_ok_and(|result| parsed(result.get())["isError"] != true)
+}
+
+/// Whether an error says that the arguments are wrong.
+pub(crate) fn is_refused(outcome: &Outcome) -> bool {
+    let said = match outcome {
+        Ok(result) => texts_of(&parsed(result.get())["content"]),
+        Err(Failure::Rpc(error)) if error.code == INVALID_PARAMS => return true,
+        Err(Failure::Rpc(error)) => error.message.clone(),
+        Err(_) => return false,
+    };
+    REFUSED.as_ref().is_some_and(|it| it.is_match(&said))
 }
 
 fn parsed(text: &str) -> Json {
@@ -192,7 +210,7 @@ fn of_tool(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
         return Some(wrong);
     }
     if result["isError"] == true {
-        return private(&said, expected);
+        return private(&said, expected).or_else(|| exception(&said, expected));
     }
     if let Some(output) = &expected.target.output {
         let structured = &result["structuredContent"];
@@ -228,7 +246,7 @@ fn misshapen(result: &Json, target: &Target) -> Option<String> {
             })
         }
         TargetKind::List => {
-            let member = list_member(&target.id.name);
+            let member = List::of_method(&target.id.name)?.member();
             let Some(items) = result[member].as_array() else { return Some(format!("/{member} is not an array")) };
             let cursor = &result["nextCursor"];
             if !cursor.is_null() && !cursor.is_string() {
@@ -260,6 +278,19 @@ fn leak(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     let message = format!("The text has a stack trace: {}.", shortened(last, QUOTED));
     Some(Wrong::quoting(Oracle::StackTrace, message, last, expected))
+}
+
+/// The text of an exception, if the tool should have known what to do with the arguments.
+fn exception(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
+    let is_refusal = REFUSED.as_ref().is_none_or(|it| it.is_match(text));
+    let found = EXCEPTIONS.as_ref()?.find(text).filter(|_| expected.is_valid == Some(true) && !is_refusal)?;
+    if expected.params.values().any(|sent| texts_of(sent).contains(found.as_str().trim())) {
+        return None;
+    }
+    let line = text.lines().find(|line| line.contains(found.as_str())).unwrap_or(text).trim();
+    let message =
+        format!("The schema accepts the arguments, and the tool ends with an exception: {}.", shortened(line, QUOTED));
+    Some(Wrong::quoting(Oracle::Exception, message, line, expected))
 }
 
 /// What an error says of the machine of the server.

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use crate::{
     audit, effects,
+    error::FuzzError,
     options::{FuzzEvent, FuzzOptions},
     server::Server,
     survey,
@@ -14,7 +15,7 @@ use crate::{
     trial::Trial,
 };
 use rehearse_client::ServerParams;
-use rehearse_report::fuzz::{FuzzBug, FuzzInput, FuzzedTarget, Oracle};
+use rehearse_report::fuzz::{FuzzBug, FuzzInput, FuzzResult, Oracle};
 
 /// How many inputs a target gets before the next one has its turn, and how long its turn is at least.
 const TURN: usize = 50;
@@ -25,28 +26,18 @@ const TURNS: u32 = 4;
 /// What has come of a run.
 #[derive(Debug)]
 pub struct FuzzRun {
-    /// The name and version that the server gives itself.
-    pub server: Option<String>,
-    /// The version that was negotiated.
-    pub version: String,
+    /// Its result. The caller knows what the server is called, whether warnings count, and so the verdict.
+    pub result: FuzzResult,
     /// The targets as they are listed.
     pub planned: Vec<Target>,
-    /// What was done with each.
-    pub targets: Vec<FuzzedTarget>,
-    /// The bugs, worst first.
-    pub bugs: Vec<FuzzBug>,
     /// The inputs of the bugs, and the first with each kind of answer.
     pub interesting: Vec<FuzzInput>,
-    /// How many inputs were sent, without those of shrinking.
-    pub cases: usize,
-    /// Why the run ended before its time.
-    pub error: Option<String>,
 }
 
 impl FuzzRun {
     /// The bugs that are no warnings, a text each.
     pub fn failures(&self) -> Vec<String> {
-        let failures = self.bugs.iter().filter(|bug| !bug.oracle.is_warning());
+        let failures = self.result.bugs.iter().filter(|bug| !bug.oracle.is_warning());
         failures.map(|bug| format!("{} {}: {} {}", bug.oracle, bug.target, bug.message, bug.input())).collect()
     }
 }
@@ -54,15 +45,15 @@ impl FuzzRun {
 /// The targets of a server, and why some are not tried.
 ///
 /// # Errors
-/// The server cannot be reached, or does not list its tools.
-pub async fn plan(params: &ServerParams, options: &FuzzOptions) -> Result<Vec<Target>, String> {
-    let mut server = Server::start(params, options).await.map_err(|error| error.to_string())?;
+/// [`FuzzError`].
+pub async fn plan(params: &ServerParams, options: &FuzzOptions) -> Result<Vec<Target>, FuzzError> {
+    let mut server = Server::start(params, options).await?;
     let targets = targets(&server).await;
     server.close().await;
     targets
 }
 
-async fn targets(server: &Server<'_>) -> Result<Vec<Target>, String> {
+async fn targets(server: &Server<'_>) -> Result<Vec<Target>, FuzzError> {
     match server.session() {
         Some(session) => survey::targets(session, server.options).await,
         None => Ok(Vec::new()),
@@ -72,15 +63,16 @@ async fn targets(server: &Server<'_>) -> Result<Vec<Target>, String> {
 /// Fuzzes a server. One that ends is started again.
 ///
 /// # Errors
-/// The server cannot be reached, or does not list its tools.
-pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRun, String> {
-    let mut server = Server::start(params, options).await.map_err(|error| error.to_string())?;
-    let targets = targets(&server).await?;
-    let (own, version) = names(&server);
+/// [`FuzzError`].
+pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRun, FuzzError> {
+    let started = Instant::now();
+    let mut server = Server::start(params, options).await?;
+    let planned = targets(&server).await?;
+    let (own, protocol) = names(&server);
     let (mut bugs, mut cases, mut error) = (Vec::new(), 0, None);
-    let count = u32::try_from(targets.len()).unwrap_or(u32::MAX).max(1);
+    let count = u32::try_from(planned.len()).unwrap_or(u32::MAX).max(1);
     let turn = (options.budget / count / TURNS).max(SHORTEST_TURN);
-    let mut trials: Vec<_> = targets.iter().map(|target| Trial::new(target, options)).collect();
+    let mut trials: Vec<_> = planned.iter().map(|target| Trial::new(target, options)).collect();
     while !trials.iter().all(Trial::is_done) && !server.is_over() {
         for index in 0..trials.len() {
             let mut offers = Vec::new();
@@ -131,14 +123,16 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     if server.private().is_none() {
         bugs.retain(|bug| bug.oracle != Oracle::PrivateData);
     }
-    let tried = trials.into_iter().map(Trial::finish).collect();
+    let targets = trials.into_iter().map(Trial::finish).collect();
     bugs.sort_by(|one, other| (one.oracle, &one.target).cmp(&(other.oracle, &other.target)));
     let inputs = bugs.iter().map(|bug| (&bug.target, &bug.arguments));
     let inputs = inputs.chain(odd.iter().map(|odd| (&odd.target.id, &odd.input)));
     let interesting = inputs.map(|(target, input)| FuzzInput { target: target.clone(), arguments: input.clone() });
     let interesting = interesting.collect();
     server.close().await;
-    Ok(FuzzRun { interesting, server: own, version, planned: targets, targets: tried, bugs, cases, error })
+    let (seed, duration) = (options.seed, started.elapsed());
+    let result = FuzzResult { server: own, protocol, duration, cases, targets, bugs, error, ..FuzzResult::new(seed) };
+    Ok(FuzzRun { result, planned, interesting })
 }
 
 /// The name and version that the server gives itself, and the protocol version.

@@ -2,12 +2,10 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::{
-    private::CANARY,
-    target::{Target, list_member},
-};
-use rehearse_document::yaml;
-use rehearse_protocol::message::INVALID_PARAMS;
+use crate::oracle::EXCEPTION;
+use crate::{private::CANARY, target::Target};
+use rehearse_document::{template::without_templates, yaml};
+use rehearse_protocol::{List, Operation, message::INVALID_PARAMS};
 use rehearse_report::fuzz::{FuzzBug, Oracle, TargetKind};
 
 /// What stack traces have, as far as a scenario has to see it.
@@ -23,19 +21,11 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
     if bug.oracle == Oracle::NotIdempotent {
         return None;
     }
-    let input = plain(&bug.arguments);
-    let (method, params) = target.request(&input);
-    let step = match bug.target.kind {
-        TargetKind::Tool => json!({ "call": { "tool": bug.target.name, "args": input } }),
-        TargetKind::Prompt => json!({ "get_prompt": { "name": bug.target.name, "args": input } }),
-        TargetKind::Template | TargetKind::Resource => json!({ "read_resource": params["uri"] }),
-        TargetKind::Completion | TargetKind::List => json!({ "request": { "method": method, "params": params } }),
-    };
-    let mut step = step.as_object().cloned().unwrap_or_default();
+    let request = target.request(&bug.arguments);
     let expect = match (bug.oracle, bug.target.kind) {
         (Oracle::InvalidAccepted, TargetKind::Tool) => json!({ "isError": true }),
         (Oracle::InvalidAccepted, _) => json!({ "rpcError": { "code": INVALID_PARAMS } }),
-        (Oracle::StackTrace | Oracle::PrivateData, TargetKind::Tool) => {
+        (Oracle::StackTrace | Oracle::PrivateData | Oracle::Exception, TargetKind::Tool) => {
             let text = json!({ "properties": { "text": { "not": { "pattern": unwanted(bug.oracle) } } } });
             json!({ "isError": "any", "content": { "schema": { "type": "array", "items": text } } })
         }
@@ -49,16 +39,20 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
         }
         (Oracle::Malformed, TargetKind::List) => {
             let items = json!({ "type": "array", "items": { "type": "object", "required": ["name"] } });
-            let list = json!({ "properties": { list_member(method): items }, "required": [list_member(method)] });
+            let member = List::of_method(&request.method)?.member();
+            let list = json!({ "properties": { member: items }, "required": [member] });
             json!({ "isError": "any", "result": { "schema": list } })
         }
         _ => json!({ "isError": "any" }),
     };
-    step.insert("expect".to_owned(), expect);
+    let step = |operation: Operation, expect: Json| {
+        let (key, value) = operation.step();
+        json!({ key: without_templates(value), "expect": expect })
+    };
     let before = bug
         .before
         .as_ref()
-        .map(|it| json!({ "call": { "tool": it.name, "args": plain(&it.arguments) }, "expect": { "isError": "any" } }));
+        .map(|it| step(Operation::call(&it.name, it.arguments.as_object().cloned()), json!({ "isError": "any" })));
     let mut server = server.clone();
     if bug.oracle == Oracle::PrivateData && server.get("command").is_some() {
         server["env"][CANARY] = "canary-0".into();
@@ -66,7 +60,7 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
     let file = Map::from_iter([
         ("servers".to_owned(), json!({ "server": server })),
         ("matrix".to_owned(), json!({ "protocol": protocol })),
-        ("steps".to_owned(), before.into_iter().chain([Json::from(step)]).collect()),
+        ("steps".to_owned(), before.into_iter().chain([step(request, expect)]).collect()),
     ]);
     let message = bug.message.replace(['\n', '\r'], " ");
     let how = if bug.oracle == Oracle::Violation { "# It fails with `rehearse run --check`.\n" } else { "" };
@@ -75,39 +69,9 @@ pub fn scenario(bug: &FuzzBug, target: &Target, server: &Json, protocol: &str) -
 
 /// What a text must not have.
 fn unwanted(oracle: Oracle) -> &'static str {
-    if oracle == Oracle::PrivateData { PRIVATE } else { STACK }
-}
-
-/// The value as a scenario has it: what would begin a template is written as a text in a template.
-fn plain(value: &Json) -> Json {
-    match value {
-        Json::String(text) => {
-            let mut found = String::new();
-            let mut rest = text.as_str();
-            while let Some(at) = rest.find(['{']) {
-                let (before, from) = rest.split_at(at);
-                found.push_str(before);
-                let sign = ["{{", "{%", "{#"].into_iter().find(|sign| from.starts_with(sign));
-                found.push_str(&sign.map_or_else(|| "{".to_owned(), |sign| format!("{{{{ '{sign}' }}}}")));
-                rest = &from[sign.map_or(1, str::len)..];
-            }
-            (found + rest).into()
-        }
-        Json::Array(items) => items.iter().map(plain).collect(),
-        Json::Object(members) => members.iter().map(|(name, member)| (name.clone(), plain(member))).collect(),
-        other => other.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_that_looks_like_a_template_is_written_as_a_text() {
-        assert_eq!(
-            plain(&json!({ "a": ["{{7*7}} {% {#", "{"] })),
-            json!({ "a": ["{{ '{{' }}7*7}} {{ '{%' }} {{ '{#' }}", "{"] })
-        );
+    match oracle {
+        Oracle::PrivateData => PRIVATE,
+        Oracle::Exception => EXCEPTION,
+        _ => STACK,
     }
 }

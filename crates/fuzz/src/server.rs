@@ -13,7 +13,7 @@ use crate::{
 };
 use rehearse_client::{CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, ServerParams, Session};
 use rehearse_document::text::shortened;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Operation, Transport};
 
 /// How many events of a connection are kept, because a run has many.
 const EVENTS: usize = 500;
@@ -93,9 +93,9 @@ impl<'s> Server<'s> {
             self.restart().await.ok()?;
         }
         let session = self.session.as_ref()?;
-        let (method, params) = target.request(input);
-        let answered = session.request_until_final(method, Some(params), CallOptions::with_timeout(limit)).await;
-        let outcome = answered.and_then(|answered| answered.complete(method));
+        let Operation { method, params } = target.request(input);
+        let answered = session.request_until_final(&method, Some(params), CallOptions::with_timeout(limit)).await;
+        let outcome = answered.and_then(|answered| answered.complete(&method));
         let shows_paths = |private: &mut Private| private.home_in(outcome.as_ref().map_or("", |it| it.get())).is_some();
         if is_accepted(&outcome) && self.private.as_mut().is_some_and(shows_paths) {
             // Its answers are about files of the machine, so its errors may be, too.

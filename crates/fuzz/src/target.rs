@@ -6,6 +6,7 @@ use rehearse_document::{
     json_schema::{self, Validator},
     uri_template::UriTemplate,
 };
+use rehearse_protocol::{List, Operation};
 use rehearse_report::fuzz::{FuzzTarget, InputKind, TargetKind};
 
 /// A target, with what its inputs are made from. An input is always an object.
@@ -35,10 +36,9 @@ impl Target {
         Target { id, schema, reason: None, usual, own: Vec::new(), output: None, is_idempotent: false, template: None }
     }
 
-    /// A tool as it is listed. `example`: arguments with which it is known to work.
-    pub(crate) fn tool(definition: &Json, example: Option<&Json>, reason: Option<&'static str>) -> Target {
+    /// A tool as it is listed. `usual`: arguments with which it is known or likely to work.
+    pub(crate) fn tool(definition: &Json, usual: Json, reason: Option<&'static str>) -> Target {
         let schema = &definition["inputSchema"];
-        let usual = example.cloned().unwrap_or_else(|| json_schema::example::object(schema).into());
         let name = definition["name"].as_str().unwrap_or_default();
         let output = definition.get("outputSchema").and_then(|schema| json_schema::compile(schema).ok());
         let is_idempotent = definition["annotations"]["idempotentHint"] == true;
@@ -86,7 +86,7 @@ impl Target {
     pub(crate) fn resources(uris: &[String]) -> Target {
         let usual = uris.iter().map(|uri| json!({ "uri": uri })).collect();
         let uri = ["uri".to_owned()];
-        let mut target = Target::with_texts(TargetKind::Resource, "resources/read", texts(&uri, &uri), usual);
+        let mut target = Target::with_texts(TargetKind::Resource, Operation::READ, texts(&uri, &uri), usual);
         let known = uris.first().map_or("unknown://host/path", |uri| uri);
         let scheme = known.split(':').next().unwrap_or(known);
         let odd = [
@@ -133,10 +133,10 @@ impl Target {
     }
 
     /// A list, with the cursors of its pages and those of other lists.
-    pub(crate) fn list(method: &str, cursors: &[String], others: &[String]) -> Target {
+    pub(crate) fn list(list: List, cursors: &[String], others: &[String]) -> Target {
         let with = |cursor: &str| json!({ "cursor": cursor });
         let usual = std::iter::once(json!({})).chain(cursors.iter().map(|it| with(it))).collect();
-        let mut target = Target::with_texts(TargetKind::List, method, texts(&["cursor".to_owned()], &[]), usual);
+        let mut target = Target::with_texts(TargetKind::List, list.method(), texts(&["cursor".to_owned()], &[]), usual);
         let known = cursors.first().map_or("1", |cursor| cursor);
         let shorter: String = known.chars().skip(1).collect();
         let odd = [format!("{known}a"), format!("a{known}"), known.to_uppercase(), known.repeat(2), shorter];
@@ -157,38 +157,28 @@ impl Target {
     }
 
     /// The request with this input.
-    pub(crate) fn request(&self, input: &Json) -> (&str, Map<String, Json>) {
+    pub(crate) fn request(&self, input: &Json) -> Operation {
         let (name, text) = (&self.id.name, |key: &str| input[key].as_str().unwrap_or_default());
-        let (method, params) = match self.id.kind {
-            TargetKind::Tool => ("tools/call", json!({ "name": name, "arguments": input })),
-            TargetKind::Prompt => ("prompts/get", json!({ "name": name, "arguments": input })),
-            TargetKind::Template => ("resources/read", json!({ "uri": self.uri(input) })),
-            TargetKind::Resource => ("resources/read", json!({ "uri": text("uri") })),
+        match self.id.kind {
+            TargetKind::Tool => Operation::call(name, input.as_object().cloned()),
+            TargetKind::Prompt => Operation::get(name, input.as_object().cloned()),
+            TargetKind::Template => Operation::read(&self.uri(input)),
+            TargetKind::Resource => Operation::read(text("uri")),
             TargetKind::Completion => {
                 let (kind, key) =
                     if self.template.is_some() { ("ref/resource", "uri") } else { ("ref/prompt", "name") };
                 let argument = json!({ "name": text("argument"), "value": text("value") });
-                ("completion/complete", json!({ "ref": { "type": kind, key: text("ref") }, "argument": argument }))
+                let params = json!({ "ref": { "type": kind, key: text("ref") }, "argument": argument });
+                Operation::new("completion/complete", params)
             }
-            TargetKind::List => (name.as_str(), input.clone()),
-        };
-        (method, params.as_object().cloned().unwrap_or_default())
+            TargetKind::List => Operation::new(name, input.clone()),
+        }
     }
 
     /// The URI with these values of the variables, which are encoded (RFC 6570, section 3.2).
     fn uri(&self, input: &Json) -> String {
         let values = input.as_object().cloned().unwrap_or_default();
         self.template.as_ref().map(|template| template.expand(&values)).unwrap_or_default()
-    }
-}
-
-/// The member of a result that has the items of a list.
-pub(crate) fn list_member(method: &str) -> &'static str {
-    match method {
-        "tools/list" => "tools",
-        "prompts/list" => "prompts",
-        "resources/list" => "resources",
-        _ => "resourceTemplates",
     }
 }
 
@@ -205,7 +195,7 @@ mod tests {
     #[test]
     fn each_kind_of_target_has_its_request() {
         let request = |target: &Target, input: Json| {
-            let (method, params) = target.request(&input);
+            let Operation { method, params } = target.request(&input);
             format!("{method} {}", Json::from(params))
         };
         let prompt = Target::prompt(&json!({ "name": "greet", "arguments": [{ "name": "who", "required": true }] }));
@@ -217,7 +207,7 @@ mod tests {
             request(&completion, completion.usual[0].clone()),
             r#"completion/complete {"ref":{"type":"ref/resource","uri":"file:///{path}"},"argument":{"name":"path","value":""}}"#
         );
-        let list = Target::list("tools/list", &["abc".to_owned()], &[]);
+        let list = Target::list(List::Tools, &["abc".to_owned()], &[]);
         assert_eq!(request(&list, list.usual[1].clone()), r#"tools/list {"cursor":"abc"}"#);
         assert!(Target::template(&json!({ "uriTemplate": "file:///a" })).is_none());
         assert!(!prompt.can_send(&json!({ "who": 1 })) && !completion.can_send(&json!({ "value": "a" })));

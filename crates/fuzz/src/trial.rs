@@ -12,7 +12,7 @@ use crate::{
     audit::Odd,
     input::{Inputs, inputs},
     options::FuzzOptions,
-    oracle::{Expected, Outcome, Wrong, is_accepted, judge, shape_of},
+    oracle::{Expected, Outcome, Wrong, is_accepted, is_refused, judge, shape_of},
     sequence::{self, Before, Offer},
     server::Server,
     shrink::smaller,
@@ -67,9 +67,11 @@ pub(crate) struct Trial<'t> {
     answers: HashSet<String>,
     accepted: usize,
     refused: usize,
+    failed: usize,
     cases: usize,
-    /// How many requests had no answer.
+    /// How many requests had no answer, and whether a bug says why.
     unanswered: usize,
+    is_explained: bool,
     most: usize,
 }
 
@@ -91,8 +93,10 @@ impl<'t> Trial<'t> {
             answers: HashSet::new(),
             accepted: 0,
             refused: 0,
+            failed: 0,
             cases: 0,
             unanswered: 0,
+            is_explained: false,
             most: options.cases.unwrap_or(usize::MAX),
         }
     }
@@ -112,7 +116,7 @@ impl<'t> Trial<'t> {
     /// What is wrong with the outcome of this input.
     fn judge(&self, server: &Server<'_>, input: &Json, outcome: &Outcome, limit: Duration) -> Option<Wrong> {
         let is_valid = self.inputs.is_valid(input);
-        let (_, params) = self.target.request(input);
+        let params = self.target.request(input).params;
         let wrong = judge(
             outcome,
             &Expected { target: self.target, is_valid, limit, params: &params, private: server.private() },
@@ -133,6 +137,8 @@ impl<'t> Trial<'t> {
         let left = server.remaining().max(LAST_LIMIT);
         let outcome = server.send(self.target, &input, limit.min(left)).await?;
         if left < limit && matches!(outcome, Err(Failure::Timeout(_))) {
+            // The end of the run came before its time, but others were answered much sooner.
+            self.unanswered += usize::from(self.good.is_some() && left > self.usual * FACTOR / 2);
             return None;
         }
         let took = begun.elapsed();
@@ -146,8 +152,10 @@ impl<'t> Trial<'t> {
                 let result = serde_json::from_str(result.get()).unwrap_or_default();
                 self.values = sequence::offers(self.target, &input, &result);
             }
-        } else if is_valid {
+        } else if is_valid && is_refused(&outcome) {
             self.refused += 1;
+        } else if is_valid {
+            self.failed += 1;
         }
         let Some(wrong) = self.judge(server, &input, &outcome, limit) else {
             if self.answers.len() < MOST_ANSWERS && self.answers.insert(shape_of(&outcome)) {
@@ -170,8 +178,13 @@ impl<'t> Trial<'t> {
         };
         let Some(again) = again else {
             self.before = None;
+            if is_slow {
+                // It is tried again when it is met again.
+                self.known.remove(&(wrong.oracle, wrong.shape));
+            }
             return None;
         };
+        self.is_explained |= is_slow;
         let (arguments, wrong) = self.shrink(server, input, again, is_slow, limit).await;
         let is_valid = self.inputs.is_valid(&arguments);
         let (oracle, target) = (wrong.oracle, self.target.id.clone());
@@ -185,8 +198,9 @@ impl<'t> Trial<'t> {
     async fn again(&self, server: &mut Server<'_>, input: &Json, wrong: &Wrong, limit: Duration) -> Option<Wrong> {
         self.open(server).await?;
         // A machine that was busy for a moment makes no hang.
-        let limit = if wrong.oracle == Oracle::Hang { limit * PATIENCE } else { limit };
-        if wrong.oracle == Oracle::Hang && limit > server.grace() {
+        let is_hang = wrong.oracle == Oracle::Hang;
+        let limit = if is_hang { (limit * PATIENCE).min(server.grace()) } else { limit };
+        if is_hang && limit < self.limit() {
             return None;
         }
         if let (Oracle::Hang, Some(good)) = (wrong.oracle, &self.good) {
@@ -291,9 +305,13 @@ impl<'t> Trial<'t> {
             None if self.unanswered >= MOST_UNANSWERED => {
                 Some(format!("{MOST_UNANSWERED} requests had no answer, so it got no more of them"))
             }
+            None if self.unanswered > 0 && !self.is_explained => Some(format!(
+                "{} inputs had no answer, and it is not known whether they always have none",
+                self.unanswered
+            )),
             None => None,
         };
-        let Trial { cases, accepted, refused, .. } = self;
-        FuzzedTarget { target: self.target.id.clone(), cases, accepted, refused, reason }
+        let Trial { cases, accepted, refused, failed, unanswered, .. } = self;
+        FuzzedTarget { target: self.target.id.clone(), cases, accepted, refused, failed, unanswered, reason }
     }
 }

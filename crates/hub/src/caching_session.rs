@@ -6,6 +6,7 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{Hub, HubServer};
 use rehearse_client::{CallOptions, Failure, PageSource, Session, oauth::Authorizer};
+use rehearse_protocol::Operation;
 
 /// A session with a cache. A change notification, a call of a tool that is not read-only, or another authorization
 /// invalidates the cache. Use the [`Session`] for requests without the cache.
@@ -29,8 +30,8 @@ impl CachingSession<'_> {
     /// # Errors
     /// Any [`Failure`].
     pub async fn read_resource(&self, uri: &str, options: CallOptions) -> Result<Box<RawValue>, Failure> {
-        let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        self.request("resources/read", Some(params), options).await
+        let Operation { method, params } = Operation::read(uri);
+        self.request(&method, Some(params), options).await
     }
 
     /// The cached result, or that of the server.

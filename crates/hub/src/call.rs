@@ -9,9 +9,10 @@ use super::{
     ConnectionState, Event, Hub, RegisteredTool, approval::Denial, caching_session::authorization,
     server_connection::OpenSession, usage::CallOutcome,
 };
-use rehearse_client::{CallOptions, ConnectError, Failure, ToolOutcome, call_params};
+use rehearse_client::{CallOptions, ConnectError, Failure, ToolOutcome};
 use rehearse_document::nearest;
 use rehearse_llm::Violation;
+use rehearse_protocol::Operation;
 
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -102,8 +103,8 @@ impl Hub {
         let results = &self.0.results;
         let (reads, now) = (tool.annotations.read_only, || authorization(&member));
         let asked = (results.is_used() && reads).then(|| {
-            let params = call_params(&tool.original, arguments.clone());
-            results.key(&tool.server, "tools/call", Some(&params), now())
+            let Operation { method, params } = Operation::call(&tool.original, arguments.clone());
+            results.key(&tool.server, &method, Some(&params), now())
         });
         let kept = asked.as_ref().and_then(|asked| results.get(asked));
         if let Some(outcome) = kept.and_then(|result| ToolOutcome::parse(result).ok()) {

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
-use super::{
-    CachingSession, ConnectionState, Hub, item_lists::ItemKind, server_connection::ServerConnection,
-    watch::reports_changes,
-};
+use super::{CachingSession, ConnectionState, Hub, server_connection::ServerConnection, watch::reports_changes};
 use rehearse_client::{CallOptions, Failure, Listing};
+use rehearse_protocol::List;
 
 /// The items of one kind.
 #[derive(Clone, Debug, Default)]
@@ -26,39 +24,29 @@ pub struct ItemRegistry {
 impl ItemRegistry {
     /// The items that can be read, with their servers.
     pub fn items(&self) -> impl Iterator<Item = (&Arc<str>, Value)> {
-        let items = self.servers.iter().flat_map(|(server, listing)| listing.valid().map(move |item| (server, item)));
-        items.filter_map(|(server, item)| Some((server, serde_json::from_str(item.get()).ok()?)))
+        self.servers.iter().flat_map(|(server, listing)| listing.values().map(move |item| (server, item)))
     }
 }
 
 impl Hub {
-    /// The resources of all connected servers. Servers that declare them are asked for their current list.
-    pub async fn resources(&self) -> ItemRegistry {
-        self.items(ItemKind::Resource).await
-    }
-
-    /// The prompts of all connected servers, as [`Hub::resources`].
-    pub async fn prompts(&self) -> ItemRegistry {
-        self.items(ItemKind::Prompt).await
-    }
-
     /// The items that are known without asking a server.
-    pub fn known_items(&self, kind: ItemKind) -> ItemRegistry {
+    pub fn known_items(&self, list: List) -> ItemRegistry {
         let listed =
-            |connection: Arc<ServerConnection>| Some((connection.name.clone(), connection.items().last(kind)?.clone()));
+            |connection: Arc<ServerConnection>| Some((connection.name.clone(), connection.items().last(list)?.clone()));
         ItemRegistry { servers: self.connections().into_iter().filter_map(listed).collect(), failures: Vec::new() }
     }
 
-    async fn items(&self, kind: ItemKind) -> ItemRegistry {
+    /// The items of all connected servers. Servers that declare such are asked for their current list.
+    pub async fn items(&self, list: List) -> ItemRegistry {
         let is_connected = |connection: &Arc<ServerConnection>| connection.status().state == ConnectionState::Connected;
-        let list = |connection: Arc<ServerConnection>| async move {
+        let ask = |connection: Arc<ServerConnection>| async move {
             let session = connection.open_session().await;
             let open = session.as_ref()?;
             let options = CallOptions { cancel: Some(open.calls.clone()), ..CallOptions::default() };
-            let listed = self.caching_session(&open.session).items(kind, options).await;
+            let listed = self.caching_session(&open.session).items(list, options).await;
             Some((connection.name.clone(), listed))
         };
-        let connected = self.connections().into_iter().filter(is_connected).map(list);
+        let connected = self.connections().into_iter().filter(is_connected).map(ask);
         let mut listed = stream::iter(connected).buffered(self.options().concurrency.get());
         let mut found = ItemRegistry::default();
         while let Some(listed) = listed.next().await {
@@ -78,12 +66,12 @@ impl CachingSession<'_> {
     ///
     /// # Errors
     /// Any [`Failure`].
-    pub async fn items(&self, kind: ItemKind, options: CallOptions) -> Result<Arc<Listing>, Failure> {
+    pub async fn items(&self, list: List, options: CallOptions) -> Result<Arc<Listing>, Failure> {
         let connection = self.hub.connection(self.session.name()).ok();
-        let current = connection.and_then(|connection| connection.items().current(kind).cloned());
+        let current = connection.and_then(|connection| connection.items().current(list).cloned());
         match current {
             Some(listing) => Ok(listing),
-            None => self.list(kind, options).await,
+            None => self.list(list, options).await,
         }
     }
 
@@ -91,21 +79,20 @@ impl CachingSession<'_> {
     ///
     /// # Errors
     /// Any [`Failure`].
-    pub async fn list(&self, kind: ItemKind, options: CallOptions) -> Result<Arc<Listing>, Failure> {
+    pub async fn list(&self, list: List, options: CallOptions) -> Result<Arc<Listing>, Failure> {
         let connection = self.hub.connection(self.session.name()).ok();
         let changes = connection.as_ref().map(|connection| connection.items().changes());
-        let (method, member) = kind.list();
-        let is_declared = self.session.info().declares(kind.capability());
+        let is_declared = self.session.info().declares(list.capability());
         let listing = match is_declared {
-            true => self.session.list_from(self, method, member, options).await?,
+            true => self.session.list_from(self, list, options).await?,
             false => Listing::default(),
         };
         let listing = Arc::new(listing);
         if let Some(connection) = connection {
-            let is_reported = self.hub.options().watch_changes && reports_changes(self.session, kind.capability());
+            let is_reported = self.hub.options().watch_changes && reports_changes(self.session, list.capability());
             let mut items = connection.items();
             let is_current = (is_reported || !is_declared) && Some(items.changes()) == changes;
-            items.set(kind, listing.clone(), is_current);
+            items.set(list, listing.clone(), is_current);
         }
         Ok(listing)
     }

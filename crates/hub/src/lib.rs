@@ -67,7 +67,6 @@ pub use self::{
     caching_session::CachingSession,
     call::CallError,
     discovery::Discovery,
-    item_lists::ItemKind,
     item_registry::ItemRegistry,
     options::{
         ApprovalDecision, ApprovalMode, ApprovalRequest, Approver, ConnectMode, HubOptions, HubServer, RecordSink,

@@ -16,7 +16,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HubServer,
-    item_lists::{ItemKind, ItemLists},
+    item_lists::ItemLists,
     options::HubOptions,
     status::{ConnectionState, ServerStatus},
 };
@@ -24,7 +24,7 @@ use rehearse_client::{
     CallOptions, ClientRecorder, ConnectError, ConnectOptions, Failure, PeerVersion, Session, UnsolicitedFrame,
     UnsolicitedPolicy,
 };
-use rehearse_protocol::{Era, Transport};
+use rehearse_protocol::{Era, List, Transport};
 
 /// How many frames of a session are kept.
 const FRAMES: usize = 10_000;
@@ -114,7 +114,7 @@ impl ServerConnection {
         let status = self.status.lock().clone();
         let items = self.items.lock();
         let count = |kind| items.last(kind).map(|listing| listing.items.len());
-        ServerStatus { resources: count(ItemKind::Resource), prompts: count(ItemKind::Prompt), ..status }
+        ServerStatus { resources: count(List::Resources), prompts: count(List::Prompts), ..status }
     }
 
     pub(super) fn items(&self) -> MutexGuard<'_, ItemLists> {
@@ -204,6 +204,8 @@ impl ServerConnection {
             if let Some(records) = &options.record_sink {
                 recorder = recorder.with_details();
                 records(&self.name, &recorder);
+                let (records, name) = (records.clone(), self.name.clone());
+                recorder.on_another(move |another| records(&name, another));
             }
             let all_stderr = options.all_stderr;
             let connect = ConnectOptions { stderr, all_stderr, recorder, cancel: given_up.clone() };
@@ -239,7 +241,7 @@ impl ServerConnection {
     pub(super) async fn list(&self, live: &OpenSession) -> Option<Failure> {
         let (listing, failure) = if live.session.info().declares("tools") {
             let options = CallOptions { cancel: Some(live.calls.clone()), ..CallOptions::default() };
-            match live.session.list_tools_partial(options).await {
+            match live.session.list_partial(List::Tools, usize::MAX, options).await {
                 (_, Some(Failure::Cancelled)) => return Some(Failure::Cancelled),
                 listed => listed,
             }
@@ -297,6 +299,7 @@ impl ServerConnection {
 
 /// Whether another attempt to connect may succeed.
 pub fn is_retryable(error: &ConnectError) -> bool {
+    let error = error.last();
     // A retry would ask the user to authorize the client again.
     let is_unauthorized = matches!(error, ConnectError::Unauthorized { .. });
     let is_wrong =

@@ -10,13 +10,7 @@ use super::{
     server_connection::{OpenSession, ServerConnection},
 };
 use rehearse_client::{CallOptions, ClientRecorder, Failure, Session, SubscriptionFilter};
-use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead};
-
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
-const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
-const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
-/// Notifications that invalidate cached results (2026-07-28, Caching: Interaction with Notifications).
-const CHANGES: [&str; 4] = [TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, "notifications/resources/updated"];
+use rehearse_protocol::{Closed, Direction, Era, Frame, List, MessageHead};
 
 impl Hub {
     /// Watches a new session until it ends.
@@ -24,13 +18,8 @@ impl Hub {
         if !self.0.options.watch_changes {
             return;
         }
-        let reports = |capability| reports_changes(&live.session, capability);
-        let filter = SubscriptionFilter {
-            tools: reports("tools"),
-            prompts: reports("prompts"),
-            resources: reports("resources"),
-            uris: Vec::new(),
-        };
+        let lists = List::WATCHED.into_iter().filter(|list| reports_changes(&live.session, list.capability()));
+        let filter = SubscriptionFilter { lists: lists.collect(), uris: Vec::new() };
         if filter != SubscriptionFilter::default() && live.session.info().version.era() == Era::Modern {
             // Without notifications the list is refreshed on demand.
             let _ = live.session.listen(&filter, CallOptions::default()).await;
@@ -85,11 +74,10 @@ impl Watcher {
             let Some((index, frame)) = found else { return self.handle_disconnect(&hub).await };
             seen = index + 1;
             hub.0.results.invalidate(&self.connection.name);
-            match change(&frame) {
-                Some(TOOLS_CHANGED) => self.refresh_tools(&hub).await,
-                Some(PROMPTS_CHANGED) => self.outdate_items(&hub, "prompts"),
-                Some(RESOURCES_CHANGED) => self.outdate_items(&hub, "resources"),
-                _ => {}
+            match change(&frame).and_then(List::of_change) {
+                Some(List::Tools) => self.refresh_tools(&hub).await,
+                Some(list) => self.outdate_items(&hub, list.capability()),
+                None => {}
             }
         }
     }
@@ -150,11 +138,12 @@ pub(super) fn reports_changes(session: &Session, capability: &str) -> bool {
     capabilities[capability]["listChanged"] == true
 }
 
-/// The method of a change notification.
-fn change(frame: &Frame) -> Option<&'static str> {
+/// The method of a notification that invalidates cached results (2026-07-28, Caching: Interaction with Notifications).
+fn change(frame: &Frame) -> Option<&str> {
+    let is_change = |method: &str| List::of_change(method).is_some() || method == "notifications/resources/updated";
     match frame.head() {
         Ok(MessageHead::Notification { method }) if frame.direction == Direction::ServerToClient => {
-            CHANGES.into_iter().find(|change| **change == **method)
+            Some(&**method).filter(|method| is_change(method))
         }
         _ => None,
     }

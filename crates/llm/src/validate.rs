@@ -1,14 +1,14 @@
 //! Validates the arguments of a call, parameter by parameter.
 //!
-//! The codes and most messages are those of MCPilot. A JSON Schema validator checks the keywords without a code (`not`,
-//! `oneOf`, `format`…) and reports them as [`Code::CustomValidationFailed`].
+//! The codes and most messages are those of MCPilot. Keywords without a code (`not`, `oneOf`, `format`…) are reported as
+//! [`Code::CustomValidationFailed`].
 
 use std::{fmt, sync::OnceLock};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use rehearse_document::{
-    json_schema::{self, Type, View, accepts, compile},
+    json_schema::{self, TypeKind, ValidationError, ValidationErrorKind as Kind, View, compile, meant},
     nearest,
 };
 
@@ -97,29 +97,89 @@ impl Validator {
     /// Arguments without a property are unknown, unless the schema explicitly allows additional ones. So a model learns about
     /// misspelled names, although JSON Schema allows additional properties by default.
     pub fn violations(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
-        let mut checker = Checker::default();
-        let schema = View::new(&self.schema);
-        checker.members("", arguments, schema, is_closed(schema));
-        if checker.violations.is_empty() {
-            checker.violations = self.other_violations(arguments);
-        }
-        checker.violations
-    }
-
-    fn other_violations(&self, arguments: &Map<String, Value>) -> Vec<Violation> {
         let compiled = self.compiled.get_or_init(|| compile(&self.schema).ok());
-        let arguments = Value::Object(arguments.clone());
-        let Some(validator) = compiled.as_ref().filter(|validator| !validator.is_valid(&arguments)) else {
-            return Vec::new();
-        };
-        let found = validator.iter_errors(&arguments).map(|error| Violation {
-            parameter: path_of(error.instance_path().as_str()),
-            code: Code::CustomValidationFailed,
-            message: error.to_string(),
-            hint: None,
-        });
-        found.collect()
+        let (value, schema) = (Value::Object(arguments.clone()), View::new(&self.schema));
+        let errors: Vec<_> = compiled.iter().flat_map(|validator| validator.iter_errors(&value)).collect();
+        let mut found: Vec<_> =
+            errors.iter().flat_map(meant).flat_map(|error| violations_of(error, schema, &value)).collect();
+        if is_closed(schema) && schema.get("additionalProperties").is_none() {
+            let unknown = arguments.keys().filter(|name| !schema.has_property(name));
+            found.extend(unknown.map(|name| unknown_parameter("", name, Some(schema), &value)));
+        }
+        found.sort_by_key(|it| it.code as usize);
+        found
     }
+}
+
+/// What an error says about parameters.
+fn violations_of(error: &ValidationError<'_>, schema: View<'_>, arguments: &Value) -> Vec<Violation> {
+    let (pointer, value) = (error.instance_path().as_str(), error.instance());
+    let path = path_of(pointer);
+    let length = || value.as_str().map_or_else(|| value.as_array().map_or(0, Vec::len), |text| text.chars().count());
+    let number = |what: &str, limit: &Value| (Code::OutOfRange, format!("Value {value} {what} {limit}"));
+    let size = |what: &str, how: &str, limit: &u64| (Code::OutOfRange, format!("{what} {} {how} {limit}", length()));
+    let one_of = |choices: &[Value]| {
+        let choices: Vec<_> = choices.iter().map(display_value).collect();
+        (Code::EnumMismatch, format!("Value must be one of: {}", choices.join(", ")))
+    };
+    let (code, message) = match error.kind() {
+        Kind::AdditionalProperties { unexpected } => {
+            let schema = at(schema, pointer);
+            return unexpected.iter().map(|name| unknown_parameter(&path, name, schema, value)).collect();
+        }
+        // Without properties, no member is allowed.
+        Kind::FalseSchema if at(schema, pointer).is_some_and(|it| it.get("additionalProperties").is_some()) => {
+            let members = arguments.pointer(pointer).and_then(Value::as_object);
+            let names = members.into_iter().flat_map(Map::keys);
+            return names.map(|name| unknown_parameter(&path, name, None, value)).collect();
+        }
+        Kind::Required { property } => {
+            let parameter = member(&path, property.as_str().unwrap_or_default());
+            let message = format!("Missing required parameter: {parameter}");
+            return vec![Violation { parameter, code: Code::MissingRequired, message, hint: None }];
+        }
+        Kind::Type { kind } => {
+            let expected = match kind {
+                TypeKind::Single(name) => name.to_string(),
+                TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect::<Vec<_>>().join(" or "),
+            };
+            match path.ends_with(']') {
+                true => (Code::InvalidArrayItems, format!("Invalid type for array item: expected {expected}")),
+                false => (Code::InvalidType, format!("Invalid type for {path}: expected {expected}")),
+            }
+        }
+        Kind::Enum { options } => one_of(options.as_array().map(Vec::as_slice).unwrap_or_default()),
+        Kind::Constant { expected_value } => one_of(std::slice::from_ref(expected_value)),
+        Kind::Minimum { limit } => number("is below minimum", limit),
+        Kind::Maximum { limit } => number("exceeds maximum", limit),
+        Kind::ExclusiveMinimum { limit } => number("is not above exclusive minimum", limit),
+        Kind::ExclusiveMaximum { limit } => number("is not below exclusive maximum", limit),
+        Kind::MinLength { limit } => size("Length", "is below minimum", limit),
+        Kind::MaxLength { limit } => size("Length", "exceeds maximum", limit),
+        Kind::MinItems { limit } => size("Number of items", "is below minimum", limit),
+        Kind::MaxItems { limit } => size("Number of items", "exceeds maximum", limit),
+        Kind::Pattern { pattern } => (Code::PatternMismatch, format!("Value does not match pattern: {pattern}")),
+        _ => (Code::CustomValidationFailed, error.to_string()),
+    };
+    vec![Violation { parameter: path, code, message, hint: None }]
+}
+
+/// A parameter that the object at `path` does not have; its schema, if it is known, says which one may be meant.
+fn unknown_parameter(path: &str, name: &str, schema: Option<View<'_>>, members: &Value) -> Violation {
+    let names = schema.into_iter().flat_map(View::properties).map(|(name, _)| name);
+    let missing: Vec<_> = names.filter(|name| members.get(name).is_none()).collect();
+    let hint = nearest(name, &missing).map(|name| format!("did you mean {name}?"));
+    let parameter = member(path, name);
+    let message = format!("Unknown parameter: {parameter}");
+    Violation { parameter, code: Code::UnknownParameter, message, hint }
+}
+
+/// The schema of the value at a JSON pointer; `None` below alternatives.
+fn at<'s>(schema: View<'s>, pointer: &str) -> Option<View<'s>> {
+    names_in(pointer).try_fold(schema, |schema, name| match name.parse() {
+        Ok(index) => schema.item(index),
+        Err(_) => schema.property(&name),
+    })
 }
 
 /// Whether additional properties are errors.
@@ -131,14 +191,14 @@ fn is_closed(schema: View<'_>) -> bool {
 
 /// The JSON pointer `/a/0/b` as the path `a[0].b`.
 fn path_of(pointer: &str) -> String {
-    let mut path = String::new();
-    for part in pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")) {
-        path = match part.parse::<usize>() {
-            Ok(index) => format!("{path}[{index}]"),
-            Err(_) => member(&path, &part),
-        };
-    }
-    path
+    names_in(pointer).fold(String::new(), |path, name| match name.parse::<usize>() {
+        Ok(index) => format!("{path}[{index}]"),
+        Err(_) => member(&path, &name),
+    })
+}
+
+fn names_in(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"))
 }
 
 fn member(path: &str, name: &str) -> String {
@@ -150,129 +210,10 @@ pub(crate) fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-#[derive(Default)]
-struct Checker {
-    violations: Vec<Violation>,
-}
-
-impl Checker {
-    fn add(&mut self, parameter: &str, code: Code, message: String) {
-        self.violations.push(Violation { parameter: parameter.to_owned(), code, message, hint: None });
-    }
-
-    fn members(&mut self, path: &str, members: &Map<String, Value>, schema: View<'_>, is_closed: bool) {
-        for name in schema.required().filter(|name| !members.contains_key(*name)) {
-            let path = member(path, name);
-            self.add(&path, Code::MissingRequired, format!("Missing required parameter: {path}"));
-        }
-        for (name, value) in members {
-            let path = member(path, name);
-            match schema.property(name) {
-                Some(schema) => self.value(&path, value, schema, false),
-                None if is_closed => self.unknown(&path, name, members, schema),
-                None => {}
-            }
-        }
-    }
-
-    fn unknown(&mut self, path: &str, name: &str, members: &Map<String, Value>, schema: View<'_>) {
-        let missing: Vec<_> = schema.properties().map(|it| it.0).filter(|it| !members.contains_key(*it)).collect();
-        let hint = nearest(name, &missing).map(|name| format!("did you mean {name}?"));
-        let message = format!("Unknown parameter: {path}");
-        self.violations.push(Violation { parameter: path.to_owned(), code: Code::UnknownParameter, message, hint });
-    }
-
-    fn value(&mut self, path: &str, value: &Value, schema: View<'_>, is_item: bool) {
-        let types = schema.types();
-        if !types.is_empty() && !types.iter().any(|it| it.matches(value)) {
-            let expected = types.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(" or ");
-            return match is_item {
-                true => {
-                    let message = format!("Invalid type for array item: expected {expected}");
-                    self.add(path, Code::InvalidArrayItems, message);
-                }
-                false => self.add(path, Code::InvalidType, format!("Invalid type for {path}: expected {expected}")),
-            };
-        }
-        if let Some(choices) = schema.choices().filter(|choices| !choices.iter().any(|it| is_same(it, value))) {
-            let choices = choices.iter().map(display_value).collect::<Vec<_>>().join(", ");
-            return self.add(path, Code::EnumMismatch, format!("Value must be one of: {choices}"));
-        }
-        let Some(schema) = only_alternative(schema, value) else { return };
-        match value {
-            Value::Number(number) => self.range(path, number, schema),
-            Value::String(text) => self.text(path, text, schema),
-            Value::Array(items) => self.items(path, items, schema),
-            Value::Object(members) => {
-                self.members(path, members, schema, schema.get("additionalProperties").is_some_and(|it| it == false));
-            }
-            Value::Null | Value::Bool(_) => {}
-        }
-    }
-
-    fn range(&mut self, path: &str, number: &serde_json::Number, schema: View<'_>) {
-        type Breaks = fn(f64, f64) -> bool;
-        const LIMITS: [(&str, Breaks, &str); 4] = [
-            ("minimum", |value, limit| value < limit, "is below minimum"),
-            ("maximum", |value, limit| value > limit, "exceeds maximum"),
-            ("exclusiveMinimum", |value, limit| value <= limit, "is not above exclusive minimum"),
-            ("exclusiveMaximum", |value, limit| value >= limit, "is not below exclusive maximum"),
-        ];
-        let Some(value) = number.as_f64() else { return };
-        for (keyword, breaks, what) in LIMITS {
-            if schema.number(keyword).is_some_and(|limit| breaks(value, limit)) {
-                let limit = schema.get(keyword).map(display_value).unwrap_or_default();
-                self.add(path, Code::OutOfRange, format!("Value {number} {what} {limit}"));
-            }
-        }
-    }
-
-    fn text(&mut self, path: &str, text: &str, schema: View<'_>) {
-        self.size(path, text.chars().count(), schema, "Length", ["minLength", "maxLength"]);
-        let Some(pattern) = schema.text("pattern") else { return };
-        if accepts(&json!({ "pattern": pattern }), &text.into()) == Some(false) {
-            self.add(path, Code::PatternMismatch, format!("Value does not match pattern: {pattern}"));
-        }
-    }
-
-    fn items(&mut self, path: &str, items: &[Value], schema: View<'_>) {
-        self.size(path, items.len(), schema, "Number of items", ["minItems", "maxItems"]);
-        for (index, item) in items.iter().enumerate() {
-            if let Some(schema) = schema.item(index) {
-                self.value(&format!("{path}[{index}]"), item, schema, true);
-            }
-        }
-    }
-
-    fn size(&mut self, path: &str, size: usize, schema: View<'_>, what: &str, keywords: [&str; 2]) {
-        let [min, max] = keywords.map(|keyword| schema.count(keyword));
-        if let Some(min) = min.filter(|min| size < *min) {
-            self.add(path, Code::OutOfRange, format!("{what} {size} is below minimum {min}"));
-        }
-        if let Some(max) = max.filter(|max| size > *max) {
-            self.add(path, Code::OutOfRange, format!("{what} {size} exceeds maximum {max}"));
-        }
-    }
-}
-
-/// The only alternative with the type of the value; `None` if several have it.
-fn only_alternative<'s>(schema: View<'s>, value: &Value) -> Option<View<'s>> {
-    let Some(alternatives) = schema.alternatives() else { return Some(schema) };
-    let takes = |schema: &View<'_>| {
-        let types: Vec<Type> = schema.types();
-        types.is_empty() || types.iter().any(|it| it.matches(value))
-    };
-    let mut fitting = alternatives.filter(takes);
-    fitting.next().filter(|schema| fitting.next().is_none() && schema.alternatives().is_none())
-}
-
-/// Compares values; `1` and `1.0` are equal.
-fn is_same(one: &Value, other: &Value) -> bool {
-    one == other || one.as_f64().is_some_and(|number| other.as_f64() == Some(number))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn violations(schema: Value, arguments: Value) -> Vec<Violation> {
@@ -294,7 +235,7 @@ mod tests {
             (
                 json!({ "type": ["string", "null"] }),
                 json!(1),
-                "p INVALID_TYPE: Invalid type for p: expected string or null",
+                "p INVALID_TYPE: Invalid type for p: expected null or string",
             ),
             (json!({ "type": "number", "minimum": 2 }), json!(1), "p OUT_OF_RANGE: Value 1 is below minimum 2"),
             (json!({ "type": "number", "maximum": 2.5 }), json!(3), "p OUT_OF_RANGE: Value 3 exceeds maximum 2.5"),

@@ -2,13 +2,15 @@
 
 use std::{error::Error, net::IpAddr};
 
-use reqwest::{Client, ClientBuilder, Url};
+use reqwest::{Client, ClientBuilder, Url, redirect};
 
 use super::tls;
 
-/// The common settings of all HTTP clients; without a proxy for this machine.
+/// The common settings of all HTTP clients; without a proxy for this machine. Redirects are not followed: one could take
+/// keys and data to another server.
 pub fn builder(is_near: bool) -> ClientBuilder {
     let builder = Client::builder().tls_backend_preconfigured((*tls::config()).clone());
+    let builder = builder.redirect(redirect::Policy::none());
     if is_near { builder.no_proxy() } else { builder }
 }
 

@@ -63,6 +63,8 @@ mod tests {
             let profile = Profile::parse(&source).map_err(|problems| problems.in_source(&source));
             assert_eq!(profile.map(|profile| profile.name).map_err(|it| it.to_string()), Ok((*name).to_owned()));
         }
+        let says_twice = |it: &&Profile| it.tool_name.is_some() && !it.dialects.is_empty();
+        assert_eq!(builtins().iter().find(says_twice).map(|it| &it.name), None, "the dialect says how tools are named");
         let count = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles")).expect("the folder").count();
         assert_eq!(count, FILES.len(), "every file is in the table");
     }

@@ -1,6 +1,7 @@
 //! What a change of a server does to its fit.
 
-use rehearse_diff::{List, Surface};
+use rehearse_diff::Surface;
+use rehearse_protocol::List;
 use rehearse_report::{
     diff::{Change, Class},
     profile::{Fit, ProfileFinding, ProfileFit, RuleLevel},

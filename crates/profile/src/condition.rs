@@ -8,12 +8,13 @@ use serde_json::Value as Json;
 use crate::{
     ServerEvidence,
     feature::{Feature, Use},
+    keys::KEYS,
     schema::SchemaLimit,
     text_limit::{TextLimit, quoted},
     traffic::{ToolResult, Traffic},
 };
-use rehearse_diff::List;
-use rehearse_document::{Entry, Fields, Node, Problems, nearest};
+use rehearse_document::{Entry, Node, Problems, nearest};
+use rehearse_protocol::List;
 use rehearse_protocol::Transport;
 
 /// Why tokens are not counted.
@@ -108,42 +109,12 @@ pub(crate) enum Judged {
 }
 
 impl Condition {
-    /// The keys of a rule that hold a condition.
-    pub(crate) const KEYS: [&str; 26] = [
-        "toolName",
-        "promptName",
-        "resourceName",
-        "serverName",
-        "toolTitle",
-        "toolDescription",
-        "parameterDescription",
-        "instructions",
-        "toolAnnotations",
-        "toolCount",
-        "promptCount",
-        "resourceCount",
-        "toolListSize",
-        "inputSchema",
-        "outputSchema",
-        "feature",
-        "transports",
-        "protocolVersions",
-        "content",
-        "resultSize",
-        "imageSize",
-        "callTime",
-        "startTime",
-        "listTime",
-        "authorization",
-        "url",
-    ];
-
     /// # Errors
     /// The value is not of the form that the key needs.
     pub(crate) fn read(entry: &Entry) -> Result<Condition, Problems> {
         let node = &entry.node;
         let name = |list| -> Result<Condition, Problems> {
-            let limit = TextLimit::read(node, &["of"])?;
+            let limit = TextLimit::read(node, "itemName")?;
             let is_prefixed = match node.get("of").map(|of| Ok::<_, Problems>((of, of.str()?))).transpose()? {
                 None | Some((_, "own")) => false,
                 Some((_, "prefixed")) => true,
@@ -151,21 +122,22 @@ impl Condition {
             };
             Ok(Condition::Name { list, limit, is_prefixed })
         };
-        let text = |of| Ok(Condition::Text { of, limit: TextLimit::read(node, &[])? });
+        let text = |of| Ok(Condition::Text { of, limit: TextLimit::read(node, "textLimit")? });
         let texts = || node.each(|it| Ok(it.str()?.to_owned()));
-        let count = |list| Ok(Condition::Count { list, max: max(node)?.integer()? });
-        let time = |of| Ok(Condition::Time { of, max: max(node)?.duration()? });
+        let max = |object| KEYS.fields(node, object)?.required("max");
+        let count = |list| Ok(Condition::Count { list, max: max("most")?.integer()? });
+        let time = |of| Ok(Condition::Time { of, max: max("longest")?.duration()? });
         match entry.key.as_str() {
             "toolName" => name(List::Tools),
             "promptName" => name(List::Prompts),
             "resourceName" => name(List::Resources),
-            "serverName" => Ok(Condition::ServerName(TextLimit::read(node, &[])?)),
+            "serverName" => Ok(Condition::ServerName(TextLimit::read(node, "textLimit")?)),
             "toolTitle" => text(ItemText::Title),
             "toolDescription" => text(ItemText::Description),
             "parameterDescription" => text(ItemText::ParameterDescription),
-            "instructions" => Ok(Condition::Instructions(TextLimit::read(node, &[])?)),
+            "instructions" => Ok(Condition::Instructions(TextLimit::read(node, "textLimit")?)),
             "toolAnnotations" => {
-                let fields = node.fields("`toolAnnotations`", &["required"])?;
+                let fields = KEYS.fields(node, "toolAnnotations")?;
                 Ok(Condition::Annotations(fields.required("required")?.each(|it| Ok(it.str()?.to_owned()))?))
             }
             "toolCount" => count(List::Tools),
@@ -235,10 +207,9 @@ impl Condition {
             }),
             Condition::Count { list, max } => match server.surface.list(*list) {
                 None => unknown_list(*list),
-                Some(items) => of_server(
-                    (items.len() > *max)
-                        .then(|| format!("The server lists {} {}, and {max} are allowed.", items.len(), plural(*list))),
-                ),
+                Some(items) => of_server((items.len() > *max).then(|| {
+                    format!("The server lists {} {}, and {max} are allowed.", items.len(), list.title().to_lowercase())
+                })),
             },
             Condition::ListSize(size) => match server.surface.list(List::Tools) {
                 None => unknown_list(List::Tools),
@@ -353,20 +324,7 @@ fn each_result(server: &ServerEvidence<'_>, violation: impl Fn(&ToolResult) -> O
 }
 
 fn unknown_list(list: List) -> Judged {
-    Judged::Untried(format!("the {} of the server are not known", plural(list)))
-}
-
-const fn plural(list: List) -> &'static str {
-    match list {
-        List::Tools => "tools",
-        List::Prompts => "prompts",
-        List::Resources => "resources",
-        List::ResourceTemplates => "resource templates",
-    }
-}
-
-fn max(node: &Node) -> Result<&Node, Problems> {
-    node.fields("a limit", &["max"])?.required("max")
+    Judged::Untried(format!("the {} of the server are not known", list.title().to_lowercase()))
 }
 
 fn unknown(node: &Node, text: &str, known: &[&str]) -> Problems {
@@ -416,11 +374,8 @@ impl ItemText {
 }
 
 impl Size {
-    const KEYS: [&str; 3] = ["maxBytes", "maxTokens", "maxLength"];
-
     fn read(node: &Node) -> Result<Size, Problems> {
-        let fields: Fields<'_> = node.fields("a limit", &Size::KEYS)?;
-        let entry = fields.exactly_one(&Size::KEYS)?;
+        let entry = KEYS.choice(node, "limitOfSize")?;
         Ok(match entry.key.as_str() {
             "maxBytes" => Size::Bytes(entry.node.bytes()?),
             "maxTokens" => Size::Tokens(entry.node.integer()?),
@@ -449,9 +404,7 @@ impl Size {
 
 impl Authorization {
     fn read(node: &Node) -> Result<Authorization, Problems> {
-        const KEYS: [&str; 2] = ["oauth", "required"];
-        let fields = node.fields("`authorization`", &KEYS)?;
-        let entry = fields.exactly_one(&KEYS)?;
+        let entry = KEYS.choice(node, "authorization")?;
         match (entry.key.as_str(), &entry.node) {
             ("oauth", value) if !value.bool()? => Ok(Authorization::NoOauth),
             ("required", value) if value.bool()? => Ok(Authorization::Required),
@@ -477,9 +430,7 @@ impl Authorization {
 
 impl UrlLimit {
     fn read(node: &Node) -> Result<UrlLimit, Problems> {
-        const KEYS: [&str; 3] = ["scheme", "pattern", "public"];
-        let fields = node.fields("`url`", &KEYS)?;
-        let entry = fields.exactly_one(&KEYS)?;
+        let entry = KEYS.choice(node, "url")?;
         Ok(match entry.key.as_str() {
             "scheme" => UrlLimit::Scheme(entry.node.str()?.to_owned()),
             "pattern" => UrlLimit::Pattern(entry.node.parsed()?),

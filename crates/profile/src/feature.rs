@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::ServerEvidence;
-use rehearse_diff::List;
+use rehearse_protocol::List;
 
 /// Whether a server uses a feature.
 pub(crate) enum Use {

@@ -1,7 +1,7 @@
 //! Holds the rules of a profile against a server.
 
 use crate::{Profile, ServerEvidence, condition::Judged};
-use rehearse_diff::List;
+use rehearse_protocol::List;
 use rehearse_report::profile::{Fit, ProfileFinding, ProfileFit, RuleLevel, UntriedRule};
 
 impl Profile {

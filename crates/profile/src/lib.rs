@@ -10,6 +10,7 @@ mod condition;
 mod evidence;
 mod feature;
 mod judgement;
+mod keys;
 mod profile;
 mod schema;
 #[cfg(test)]
@@ -20,8 +21,6 @@ mod traffic;
 pub use builtin::{builtin, builtin_of_dialect, builtins};
 pub use change::compare_fits;
 pub use evidence::ServerEvidence;
+pub use keys::schema;
 pub use profile::{HostIdentity, Profile};
 pub use traffic::{Traffic, read_traffic};
-
-/// The JSON Schema of a profile.
-pub const SCHEMA: &str = include_str!("../schemas/profile.json");

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use crate::condition::{Condition, Work};
+use crate::{
+    condition::{Condition, Work},
+    keys::KEYS,
+};
+use rehearse_client_configs::dialect;
 use rehearse_document::{Node, Problems, Source, parse_yaml};
 use rehearse_protocol::Transport;
 use rehearse_report::profile::{ProfileKind, RuleLevel};
@@ -50,8 +54,8 @@ pub struct Profile {
     pub dialects: Vec<String>,
     /// How the host introduces itself.
     pub client: Option<HostIdentity>,
-    /// The name that a model sees, with `{server}` and `{tool}`.
-    tool_name: Option<String>,
+    /// The name that a model sees, with `{server}` and `{tool}`, if no dialect says it.
+    pub(crate) tool_name: Option<String>,
     pub(crate) rules: Vec<Rule>,
 }
 
@@ -88,8 +92,7 @@ impl Profile {
     /// It is not YAML, or a key is unknown or missing.
     pub fn parse(source: &Source) -> Result<Profile, Problems> {
         let node = parse_yaml(source)?;
-        let keys = ["profile", "name", "title", "kind", "dialects", "toolName", "client", "rules"];
-        let fields = node.fields("a profile", &keys)?;
+        let fields = KEYS.fields(&node, "profile")?;
         let version = fields.required("profile")?;
         if version.integer::<u32>()? != VERSION {
             return Err(version.problem(format!("this program reads version {VERSION} of profiles")).into());
@@ -122,10 +125,11 @@ impl Profile {
 
     /// The name that a model sees of a tool.
     pub fn tool_name(&self, server: &str, tool: &str) -> String {
-        match &self.tool_name {
-            Some(template) => template.replace("{server}", server).replace("{tool}", tool),
-            None => tool.to_owned(),
+        if let Some(template) = &self.tool_name {
+            return template.replace("{server}", server).replace("{tool}", tool);
         }
+        let dialect = self.dialects.first().and_then(|name| dialect::by_name(name));
+        dialect.map_or_else(|| tool.to_owned(), |dialect| dialect.policy.naming.name(server, tool))
     }
 
     /// Its rules as the table of a page in Markdown.
@@ -172,8 +176,7 @@ impl Profile {
 
 impl HostIdentity {
     fn read(node: &Node) -> Result<HostIdentity, Problems> {
-        let keys = ["name", "version", "protocolVersion", "capabilities", "source", "seen"];
-        let fields = node.fields("`client`", &keys)?;
+        let fields = KEYS.fields(node, "client")?;
         let text = |key: &str| fields.read(key, |node| Ok(node.str()?.to_owned()));
         let capabilities = fields.get("capabilities").map(Node::to_json);
         Ok(HostIdentity {
@@ -187,8 +190,7 @@ impl HostIdentity {
 
 impl Rule {
     fn read(node: &Node) -> Result<Rule, Problems> {
-        let keys = [&["id", "level", "scope", "effect", "source", "seen"][..], &Condition::KEYS].concat();
-        let fields = node.fields("a rule", &keys)?;
+        let fields = KEYS.fields(node, "rule")?;
         let text = |key: &str| -> Result<String, Problems> { Ok(fields.required(key)?.str()?.to_owned()) };
         let level = fields.required("level")?;
         let level = match level.str()? {
@@ -206,7 +208,7 @@ impl Rule {
             id: text("id")?,
             level,
             is_of_server,
-            condition: Condition::read(fields.exactly_one(&Condition::KEYS)?)?,
+            condition: Condition::read(fields.exactly_one(&KEYS.choices("rule"))?)?,
             effect: text("effect")?,
             source: text("source")?,
             seen: text("seen")?,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use crate::text_limit::TextLimit;
+use crate::{keys::KEYS, text_limit::TextLimit};
 use rehearse_document::{
     Node, Problems,
     json_schema::{Subschema, subschemas},
@@ -70,32 +70,12 @@ pub(crate) enum SchemaLimit {
     Dialects(Vec<String>),
 }
 
-const KEYS: [&str; 17] = [
-    "keywords",
-    "requires",
-    "typeLists",
-    "nullType",
-    "formats",
-    "maxDepth",
-    "maxProperties",
-    "maxEnumValues",
-    "closed",
-    "allRequired",
-    "noProperties",
-    "enumTypes",
-    "rootType",
-    "propertyName",
-    "booleanSchemas",
-    "references",
-    "dialects",
-];
-
 impl SchemaLimit {
     /// # Errors
     /// A key is unknown, or none or several say what is limited.
     pub(crate) fn read(node: &Node) -> Result<SchemaLimit, Problems> {
-        let fields = node.fields("a limit of schemas", &[&KEYS[..], &["at", "ofType"]].concat())?;
-        let entry = fields.exactly_one(&KEYS)?;
+        let fields = KEYS.fields(node, "schemaLimit")?;
+        let entry = fields.exactly_one(&KEYS.choices("schemaLimit"))?;
         let value = &entry.node;
         let texts = || value.each(|it| Ok(it.str()?.to_owned()));
         let depth = fields.read("at", |node| {
@@ -112,7 +92,7 @@ impl SchemaLimit {
             "maxEnumValues" => SchemaLimit::MaxEnumValues(value.integer()?),
             "enumTypes" => SchemaLimit::EnumTypes(texts()?),
             "rootType" => SchemaLimit::RootType(value.str()?.to_owned()),
-            "propertyName" => SchemaLimit::PropertyName(TextLimit::read(value, &[])?, depth),
+            "propertyName" => SchemaLimit::PropertyName(TextLimit::read(value, "textLimit")?, depth),
             "references" => SchemaLimit::References(choice(
                 value,
                 &[("external", References::External), ("recursive", References::Recursive), ("any", References::Any)],

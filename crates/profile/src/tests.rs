@@ -8,12 +8,15 @@ use url::Url;
 use crate::{
     Profile, ServerEvidence, Traffic, builtin, builtins,
     condition::{Authorization, Condition, ItemText, Judged, Size, UrlLimit, Work},
+    feature::Feature,
+    keys::KEYS,
     schema::{Depth, References, SchemaLimit},
     text_limit::TextLimit,
     traffic::ToolResult,
 };
-use rehearse_diff::{List, Surface};
+use rehearse_diff::Surface;
 use rehearse_document::Source;
+use rehearse_protocol::List;
 use rehearse_protocol::Transport;
 use rehearse_report::profile::Fit;
 
@@ -344,8 +347,17 @@ fn the_page_about_profiles_has_every_rule() {
         format!("### {} (`{}`, {})\n\n{}\n", profile.title, profile.name, profile.kind.as_str(), profile.to_markdown())
     };
     let sections: String = builtins().iter().map(section).collect();
-    let (before, _) = page.split_once("<!-- profiles -->\n").expect("the mark");
-    let written = format!("{before}<!-- profiles -->\n{}", sections.trim_end().to_owned() + "\n");
+    let (before, rest) = page.split_once("<!-- keys -->\n").expect("the mark");
+    let (_, between) = rest.split_once("\n## Rules\n").expect("the heading");
+    let (between, _) = between.split_once("<!-- profiles -->\n").expect("the mark");
+    let keys = format!(
+        "{}\nOf a schema, the condition is one of these, with `at` or `ofType`:\n\n{}\nA feature is one of `{}`.\n",
+        KEYS.to_markdown("rule"),
+        KEYS.to_markdown("schemaLimit"),
+        Feature::names().join("`, `")
+    );
+    let written =
+        format!("{before}<!-- keys -->\n{keys}\n## Rules\n{between}<!-- profiles -->\n{}\n", sections.trim_end());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &written).expect("writes");
     }
@@ -354,10 +366,8 @@ fn the_page_about_profiles_has_every_rule() {
 
 #[test]
 fn the_schema_describes_every_profile_and_every_condition() {
-    let schema: Json = serde_json::from_str(crate::SCHEMA).expect("JSON");
+    let schema = crate::schema();
     let validator = rehearse_document::json_schema::compile(&schema).expect("a schema");
-    let conditions = schema["$defs"]["rule"]["properties"].as_object().expect("properties");
-    assert!(Condition::KEYS.iter().all(|key| conditions.contains_key(*key)));
     for file in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles")).expect("the folder") {
         let path = file.expect("a file").path();
         let source = Source::read(&path).expect("a text");
@@ -369,4 +379,9 @@ fn the_schema_describes_every_profile_and_every_condition() {
         !validator
             .is_valid(&json!({ "profile": 1, "name": "a", "title": "A", "kind": "host", "rules": [{ "id": "a" }] }))
     );
+}
+
+#[test]
+fn every_line_of_the_table_of_keys_is_read() {
+    assert_eq!(KEYS.unread(), [""; 0]);
 }

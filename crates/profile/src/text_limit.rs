@@ -2,6 +2,7 @@
 
 use regex::Regex;
 
+use crate::keys::KEYS;
 use rehearse_document::{Node, Problems, text::shortened};
 
 /// How much of a text is quoted.
@@ -17,15 +18,12 @@ pub(crate) enum TextLimit {
 }
 
 impl TextLimit {
-    pub(crate) const KEYS: [&str; 4] = ["maxLength", "minLength", "pattern", "required"];
-
-    /// Reads an object with one of the keys, and `others`.
+    /// Reads an object that the table of keys calls `object`.
     ///
     /// # Errors
     /// It has none or two of them, or a pattern is none.
-    pub(crate) fn read(node: &Node, others: &[&str]) -> Result<TextLimit, Problems> {
-        let fields = node.fields("a limit", &[&TextLimit::KEYS, others].concat())?;
-        let entry = fields.exactly_one(&TextLimit::KEYS)?;
+    pub(crate) fn read(node: &Node, object: &str) -> Result<TextLimit, Problems> {
+        let entry = KEYS.choice(node, object)?;
         Ok(match entry.key.as_str() {
             "maxLength" => TextLimit::MaxLength(entry.node.integer()?),
             "minLength" => TextLimit::MinLength(entry.node.integer()?),

@@ -1,15 +1,11 @@
 //! What the connections with a server show of its work.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde_json::{Value as Json, value::RawValue};
+use serde_json::Value as Json;
 
-use rehearse_diff::List;
-use rehearse_protocol::{Direction, EventKind, Id, Message, Trace};
+use rehearse_protocol::{Answered, Direction, EventKind, List, Message, Trace};
 
 /// What the connections with a server show.
 #[derive(Clone, Debug, Default)]
@@ -59,37 +55,27 @@ pub fn read_traffic<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Traffic 
 
 impl Traffic {
     fn read(&mut self, trace: &Trace) {
-        let value = |raw: &RawValue| serde_json::from_str::<Json>(raw.get()).unwrap_or_default();
-        let mut open: HashMap<Id, (String, Json, Duration)> = HashMap::new();
         for event in trace.events() {
-            let frame = match &event.kind {
-                EventKind::Frame(frame) => frame,
+            match &event.kind {
                 EventKind::HttpResponse { status, .. } => {
                     self.has_http = true;
                     self.needs_authorization |= status.as_u16() == 401;
-                    continue;
                 }
-                _ => continue,
-            };
-            match (frame.direction, Message::parse(&frame.bytes)) {
-                (Direction::ClientToServer, Ok(Message::Request(request))) => {
-                    let params = request.params.map(value).unwrap_or_default();
-                    open.insert(request.id, (request.method.into_owned(), params, frame.at));
-                }
-                (Direction::ServerToClient, Ok(Message::Request(request))) => {
-                    let params = request.params.map(value).unwrap_or_default();
-                    self.send(&request.method, &params);
-                }
-                (Direction::ServerToClient, Ok(Message::Notification(notification))) => {
-                    self.send(&notification.method, &Json::Null);
-                }
-                (Direction::ServerToClient, Ok(Message::Response(response))) => {
-                    let Some((method, params, sent)) = response.id.and_then(|id| open.remove(&id)) else { continue };
-                    let Ok(result) = response.outcome else { continue };
-                    self.answer(&method, &params, result.get(), frame.at.saturating_sub(sent), frame.at);
-                }
+                EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => match frame.message() {
+                    Ok(Message::Request(request)) => {
+                        let params = request.params.and_then(|params| serde_json::from_str(params.get()).ok());
+                        self.send(&request.method, &params.unwrap_or_default());
+                    }
+                    Ok(Message::Notification(notification)) => self.send(&notification.method, &Json::Null),
+                    _ => {}
+                },
                 _ => {}
             }
+        }
+        for answered in Answered::all(trace) {
+            let (time, at) = (answered.came.saturating_sub(answered.sent), answered.came);
+            let Ok(result) = &answered.outcome else { continue };
+            self.answer(&answered.method, &answered.params, result.get(), time, at);
         }
     }
 

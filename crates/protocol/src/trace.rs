@@ -13,6 +13,8 @@ use crate::Transport;
 
 /// How many bytes a bounded trace keeps: a frame of any size, and its surroundings.
 const MAX_BYTES: usize = 2 * MAX_FRAME;
+/// How much of standard error a trace of a beginning keeps besides: a server may write more there than messages.
+const STDERR_ROOM: Stderr = Stderr { lines: 2000, bytes: 256 << 10 };
 
 /// Something that happened on a connection.
 #[derive(Clone, Debug)]
@@ -101,6 +103,16 @@ pub struct Trace {
     room: Option<usize>,
     /// Whether events were dropped after the last one.
     is_full: bool,
+    /// The lines of standard error that are kept, and how many were dropped, if they have a room of their own.
+    stderr: Stderr,
+    lost_stderr: usize,
+}
+
+/// Lines of standard error.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stderr {
+    lines: usize,
+    bytes: usize,
 }
 
 impl EventKind {
@@ -140,6 +152,7 @@ impl Trace {
     }
 
     /// A trace that drops what comes after `limit` events, or after so many bytes: it is the beginning of what happened.
+    /// Standard error has a room of its own.
     pub fn beginning(limit: usize, bytes: usize) -> Trace {
         Trace { limit: Some(limit), room: Some(bytes), ..Trace::default() }
     }
@@ -153,6 +166,11 @@ impl Trace {
     /// Whether events were dropped after the last one.
     pub fn is_full(&self) -> bool {
         self.is_full
+    }
+
+    /// How many lines of standard error had no room.
+    pub fn lost_stderr(&self) -> usize {
+        self.lost_stderr
     }
 
     /// The bytes of the events that are kept.
@@ -173,7 +191,19 @@ impl Trace {
     /// Adds an event that may belong to an HTTP exchange.
     pub fn push_event(&mut self, event: Event) {
         if let Some(room) = self.room {
-            let fits = self.bytes + event.kind.len() <= room && Some(self.events.len()) < self.limit;
+            if let EventKind::Stderr(line) = &event.kind {
+                let Stderr { lines, bytes } = &mut self.stderr;
+                match *lines < STDERR_ROOM.lines && *bytes + line.len() <= STDERR_ROOM.bytes {
+                    true => {
+                        (*lines, *bytes) = (*lines + 1, *bytes + line.len());
+                        self.events.push_back(event);
+                    }
+                    false => self.lost_stderr += 1,
+                }
+                return;
+            }
+            let count = self.events.len() - self.stderr.lines;
+            let fits = self.bytes + event.kind.len() <= room && Some(count) < self.limit;
             self.is_full |= !fits;
             if self.is_full {
                 return;
@@ -181,7 +211,8 @@ impl Trace {
         }
         self.bytes += event.kind.len();
         self.events.push_back(event);
-        let Some(limit) = self.limit else { return };
+        // A trace with a room keeps its beginning.
+        let Some(limit) = self.limit.filter(|_| self.room.is_none()) else { return };
         while self.events.len() > limit || (self.bytes > MAX_BYTES && self.events.len() > 1) {
             self.bytes -= self.events.pop_front().map_or(0, |event| event.kind.len());
             self.dropped += 1;
@@ -271,6 +302,18 @@ mod tests {
         (0..4).for_each(|_| add(&mut trace, 1));
         assert_eq!((trace.start(), trace.end(), trace.is_full()), (0, 3, true));
         assert_eq!((trace.largest(), Trace::bounded(3).largest()), (10, MAX_FRAME));
+    }
+
+    #[test]
+    fn standard_error_has_a_room_of_its_own() {
+        let mut trace = Trace::beginning(3, 10);
+        let line = || EventKind::Stderr(Bytes::from(vec![b'x'; 100]));
+        (0..STDERR_ROOM.lines + 5).for_each(|_| trace.push(Duration::ZERO, line()));
+        add(&mut trace, 10);
+        assert_eq!((trace.frames().count(), trace.is_full(), trace.bytes(), trace.lost_stderr()), (1, false, 10, 5));
+        let mut trace = Trace::default();
+        (0..STDERR_ROOM.lines + 5).for_each(|_| trace.push(Duration::ZERO, line()));
+        assert_eq!((trace.end(), trace.lost_stderr()), (STDERR_ROOM.lines + 5, 0), "a trace without a room keeps all");
     }
 
     #[test]

@@ -3,11 +3,7 @@
 use serde_json::{Map, Value as Json};
 use similar::{ChangeTag, TextDiff};
 
-use super::{
-    Difference,
-    palette::{ADDED, DIM, REMOVED},
-    text::printable,
-};
+use super::{Difference, text::printable};
 
 /// The number of unchanged lines around a difference.
 const CONTEXT: usize = 3;
@@ -42,24 +38,6 @@ impl Difference {
             1 => format!("at {} and 1 more place", named.join(", ")),
             more => format!("at {} and {more} more places", named.join(", ")),
         }
-    }
-
-    /// The lines that differ, styled.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let style = |sign| match sign {
-            '-' => REMOVED,
-            '+' | '^' => ADDED,
-            _ => DIM,
-        };
-        let line = |(sign, text): (char, String)| {
-            let style = style(sign);
-            match sign {
-                '…' => format!("{style}…{text}{style:#}"),
-                '^' => format!("{style}  {text}{style:#}"),
-                _ => format!("{style}{sign} {text}{style:#}"),
-            }
-        };
-        self.changes().into_iter().map(line).collect()
     }
 
     /// The lines that differ, each after a sign: `-` and `+` for the two texts, a space for both, `^` below a line for its
@@ -179,11 +157,12 @@ mod tests {
 
     #[test]
     fn json_in_a_string_is_shown_parsed_unless_that_hides_the_difference() {
-        let plain = |lines: Vec<String>| anstream::adapter::strip_str(&lines.join("\n")).to_string();
+        let line = |(sign, text): (char, String)| format!("{sign} {text}\n");
+        let plain = |it: Difference| it.changes().into_iter().map(line).collect::<String>();
         let pretty = |text: &str| format!("{{\n  \"text\": {}\n}}", Json::from(text));
-        let lines = plain(difference(&pretty(r#"{"a":1}"#), &pretty(r#"{"a":2}"#)).lines());
+        let lines = plain(difference(&pretty(r#"{"a":1}"#), &pretty(r#"{"a":2}"#)));
         assert!(lines.contains("\"(JSON in this string)\": {\n-       \"a\": 1\n+       \"a\": 2"), "{lines}");
-        let lines = plain(difference(&pretty(r#"{"a":1}"#), &pretty(r#"{"a": 1}"#)).lines());
+        let lines = plain(difference(&pretty(r#"{"a":1}"#), &pretty(r#"{"a": 1}"#)));
         assert!(lines.contains(r#"+   "text": "{\"a\": 1}""#), "{lines}");
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Origin, bench, check, diff, fuzz, github, human, json, junit, markdown, page, sarif, summary::Results};
+use crate::{Origin, github, json, junit, markdown, page, sarif, summary::Results, terminal};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +114,7 @@ impl Results {
     pub fn render(&self, format: Format, layout: &Layout) -> Vec<u8> {
         let text = |text: String| text.into_bytes();
         match format {
-            Format::Human => {
-                let run = self.run.iter().map(|run| human::render(run, layout));
-                let check = self.check.iter().map(|check| check::human::render(check, layout));
-                let bench = self.bench.iter().map(|bench| bench::human::render(bench, layout.width));
-                let diff = self.diff.iter().map(|diff| diff::human::render(diff, layout));
-                let fuzz = self.fuzz.iter().map(|fuzz| fuzz::human::render(fuzz, layout));
-                text(run.chain(check).chain(diff).chain(fuzz).chain(bench).collect())
-            }
+            Format::Human => text(terminal::render(&self.summary(), layout)),
             Format::Json => {
                 let run = self.run.iter().map(json::render_run);
                 let check = self.check.iter().map(json::render);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::{
     last_lines,
-    summary::{Failure, Matrix, Outcome, Section, Summary, Table},
+    summary::{Failure, Matrix, Outcome, Section, Summary, Table, TableRow},
     text::{printable, printable_lines},
 };
 
@@ -45,6 +45,13 @@ fn section(out: &mut String, section: &Section) {
         0 => writeln!(out, "**{}**\n", section.title),
         _ => writeln!(out, "**{}**: {all} {}: {}\n", section.title, section.unit, counts.join(", ")),
     };
+    if let Some(sentence) = &section.sentence {
+        let _ = writeln!(out, "{}\n", escaped(sentence));
+    }
+    for (name, details) in &section.subjects {
+        let all: Vec<_> = std::iter::once(name).chain(details).map(|text| escaped(text)).collect();
+        let _ = writeln!(out, "{}\n", all.join(" · "));
+    }
     for failure in section.failures.iter().take(DETAILED) {
         self::failure(out, failure);
     }
@@ -58,8 +65,8 @@ fn section(out: &mut String, section: &Section) {
     for (reason, ids) in section.untested.iter().take(DETAILED) {
         let _ = writeln!(out, "- {} not tested: {}", ids.len(), escaped(reason));
     }
-    for remark in section.remarks.iter().take(DETAILED) {
-        let _ = writeln!(out, "- {}", escaped(remark));
+    for remark in section.main_remarks().take(DETAILED) {
+        let _ = writeln!(out, "- {}", escaped(&remark.text));
     }
     let facts = section.facts.iter().filter(|(_, fact)| !fact.is_empty());
     let facts: Vec<_> = facts.map(|(name, fact)| format!("{name} {}", escaped(fact))).collect();
@@ -141,18 +148,16 @@ fn matrix(out: &mut String, matrix: &Matrix) {
 
 fn table(out: &mut String, table: &Table) {
     let _ = writeln!(out, "{}\n", escaped(&table.title));
-    if let Some(error) = &table.error {
-        let _ = writeln!(out, "{}\n", escaped(error));
-    }
     if !table.rows.is_empty() {
         let _ = writeln!(out, "| | {} |\n|---|{}", table.heads.join(" | "), "---:|".repeat(table.heads.len()));
-        for (name, cells) in &table.rows {
-            let _ = writeln!(out, "| {} | {} |", escaped(name), cells.join(" | "));
+        for TableRow { outcome, name, cells } in &table.rows {
+            let mark = outcome.map(|outcome| format!("{} ", outcome.mark())).unwrap_or_default();
+            let _ = writeln!(out, "| {mark}{} | {} |", escaped(name), cells.join(" | "));
         }
         out.push('\n');
     }
     for remark in &table.remarks {
-        let _ = writeln!(out, "- {}", escaped(remark));
+        let _ = writeln!(out, "- {}", escaped(&remark.text));
     }
 }
 

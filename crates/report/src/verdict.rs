@@ -36,7 +36,7 @@ impl Verdict {
     pub const fn phrase(self) -> &'static str {
         match self {
             Verdict::NothingTested => "nothing was tested",
-            Verdict::CannotRun => "could not run",
+            Verdict::CannotRun => "not everything could run",
             other => other.as_str(),
         }
     }

@@ -6,6 +6,7 @@ use super::{
     Expectations, Step,
     agent_step::{AgentStep, EvalOptions},
     final_answer::FinalAnswer,
+    keys::KEYS,
 };
 use rehearse_document::{
     Entry, Fields, Node, Problems, Source, Value,
@@ -13,34 +14,10 @@ use rehearse_document::{
     template::{Data, Templates, Text},
     text::shortened,
 };
+use rehearse_protocol::List;
 
 /// How many characters of a prompt are in the title of a step.
 const PROMPT: usize = 60;
-
-pub(super) const ACTIONS: &[&str] = &[
-    "connect",
-    "discover",
-    "call",
-    "cancel",
-    "list_resources",
-    "list_resource_templates",
-    "read_resource",
-    "list_prompts",
-    "get_prompt",
-    "complete",
-    "subscribe",
-    "unsubscribe",
-    "listen",
-    "await_notification",
-    "set_log_level",
-    "ping",
-    "request",
-    "parallel",
-    "raw",
-    "final_answer",
-    "agent",
-];
-const CALL_KEYS: &[&str] = &["tool", "args", "logLevel", "task"];
 
 /// What a step does.
 #[derive(Debug)]
@@ -61,17 +38,13 @@ pub enum Action {
         /// The delay before the cancellation; for a task, from when the server has created it.
         after: Duration,
     },
-    /// Lists all resources.
-    ListResources,
-    /// Lists all resource templates.
-    ListResourceTemplates,
+    /// Lists all items of a list other than the tools.
+    List(List),
     /// Reads a resource.
     ReadResource {
         /// The URI of the resource.
         uri: Text,
     },
-    /// Lists all prompts.
-    ListPrompts,
     /// Gets a prompt.
     GetPrompt {
         /// The name of the prompt.
@@ -166,12 +139,8 @@ pub enum CompletionTarget {
 /// The change notifications to subscribe to.
 #[derive(Debug)]
 pub struct ListenFilter {
-    /// Changes of the tool list.
-    pub tools: bool,
-    /// Changes of the prompt list.
-    pub prompts: bool,
-    /// Changes of the resource list.
-    pub resources: bool,
+    /// Changes of these lists.
+    pub lists: Vec<List>,
     /// Updates of these resources.
     pub uris: Vec<Text>,
 }
@@ -186,53 +155,55 @@ impl Action {
         templates: &mut Templates,
     ) -> Result<Action, Problems> {
         let what = format!("`{key}`");
-        let nothing = |action: Action| node.fields(&what, &[]).map(|_| action);
+        let nothing = |action: Action| KEYS.fields_as(node, "nothing", &what).map(|_| action);
         match key {
             "connect" => nothing(Action::Connect),
             "discover" => {
-                let strict = node.fields(&what, &["strict"])?.read("strict", Node::bool)?.unwrap_or_default();
+                let strict = KEYS.fields(node, key)?.read("strict", Node::bool)?.unwrap_or_default();
                 Ok(Action::Discover { strict })
             }
-            "call" => Ok(Action::Call(ToolCall::read(&node.fields(&what, CALL_KEYS)?, templates)?)),
+            "call" => Ok(Action::Call(ToolCall::read(&KEYS.fields(node, key)?, templates)?)),
             "cancel" => {
-                let fields = node.fields(&what, &[CALL_KEYS, &["after"]].concat())?;
+                let fields = KEYS.fields(node, key)?;
                 let after = fields.read("after", Node::duration)?.unwrap_or_default();
                 Ok(Action::Cancel { call: ToolCall::read(&fields, templates)?, after })
             }
-            "list_resources" => nothing(Action::ListResources),
-            "list_resource_templates" => nothing(Action::ListResourceTemplates),
-            "read_resource" => Ok(Action::ReadResource { uri: templates.text(only_value(node, &what, "uri")?)? }),
-            "list_prompts" => nothing(Action::ListPrompts),
+            "read_resource" => {
+                Ok(Action::ReadResource { uri: templates.text(only_value(node, "uri", &what, "uri")?)? })
+            }
             "get_prompt" => {
-                let fields = node.fields(&what, &["name", "args"])?;
+                let fields = KEYS.fields(node, key)?;
                 let name = templates.text(fields.required("name")?)?;
                 Ok(Action::GetPrompt { name, args: fields.read("args", |node| read_object(node, templates))? })
             }
-            "complete" => Ok(Action::Complete(Completion::read(node, &what, templates)?)),
-            "subscribe" => Ok(Action::Subscribe { uri: templates.text(only_value(node, &what, "uri")?)? }),
-            "unsubscribe" => Ok(Action::Unsubscribe { uri: templates.text(only_value(node, &what, "uri")?)? }),
-            "listen" => Ok(Action::Listen(ListenFilter::read(node, &what, templates)?)),
+            "complete" => Ok(Action::Complete(Completion::read(node, templates)?)),
+            "subscribe" => Ok(Action::Subscribe { uri: templates.text(only_value(node, "uri", &what, "uri")?)? }),
+            "unsubscribe" => Ok(Action::Unsubscribe { uri: templates.text(only_value(node, "uri", &what, "uri")?)? }),
+            "listen" => Ok(Action::Listen(ListenFilter::read(node, templates)?)),
             "await_notification" => {
                 let (method, params) = match &node.value {
                     Value::String(_) => (node, None),
                     _ => {
-                        let fields = node.fields(&what, &["method", "params"])?;
+                        let fields = KEYS.fields(node, key)?;
                         (fields.required("method")?, fields.read("params", Matcher::read)?)
                     }
                 };
                 Ok(Action::AwaitNotification { method: templates.text(method)?, params })
             }
-            "set_log_level" => Ok(Action::SetLogLevel(templates.text(only_value(node, &what, "level")?)?)),
+            "set_log_level" => Ok(Action::SetLogLevel(templates.text(only_value(node, key, &what, "level")?)?)),
             "ping" => nothing(Action::Ping),
             "request" => {
-                let fields = node.fields(&what, &["method", "params"])?;
+                let fields = KEYS.fields(node, key)?;
                 let method = templates.text(fields.required("method")?)?;
                 Ok(Action::Request { method, params: fields.read("params", |node| read_object(node, templates))? })
             }
             "parallel" => read_parallel(node, source, folder, servers, templates),
             "final_answer" => Ok(Action::FinalAnswer(FinalAnswer::read(node, folder, templates)?)),
             "agent" => Ok(Action::Agent(AgentStep::read(node, folder, templates)?)),
-            _ => read_raw(node, templates),
+            _ => match List::of_step(key) {
+                Some(list) => nothing(Action::List(list)),
+                None => read_raw(node, templates),
+            },
         }
     }
 
@@ -277,10 +248,8 @@ impl Action {
             Action::Discover { .. } => "discover".into(),
             Action::Call(call) => format!("call {}", text(&call.tool)),
             Action::Cancel { call, .. } => format!("cancel {}", text(&call.tool)),
-            Action::ListResources => "list_resources".into(),
-            Action::ListResourceTemplates => "list_resource_templates".into(),
+            Action::List(list) => list.step().into(),
             Action::ReadResource { uri } => format!("read_resource {}", text(uri)),
-            Action::ListPrompts => "list_prompts".into(),
             Action::GetPrompt { name, .. } => format!("get_prompt {}", text(name)),
             Action::Complete(Completion {
                 target: CompletionTarget::Prompt(of) | CompletionTarget::Resource(of),
@@ -321,9 +290,9 @@ impl ToolCall {
 }
 
 impl Completion {
-    fn read(node: &Node, what: &str, templates: &mut Templates) -> Result<Completion, Problems> {
-        let fields = node.fields(what, &["prompt", "resource", "argument", "value", "context"])?;
-        let of = fields.exactly_one(&["prompt", "resource"])?;
+    fn read(node: &Node, templates: &mut Templates) -> Result<Completion, Problems> {
+        let fields = KEYS.fields(node, "complete")?;
+        let of = fields.exactly_one(&KEYS.choices("complete"))?;
         let (is_prompt, of) = (of.key == "prompt", templates.text(&of.node)?);
         let value = fields.read("value", |node| templates.text(node))?;
         Ok(Completion {
@@ -336,27 +305,26 @@ impl Completion {
 }
 
 impl ListenFilter {
-    fn read(node: &Node, what: &str, templates: &mut Templates) -> Result<ListenFilter, Problems> {
-        let fields = node.fields(what, &["tools", "prompts", "resources", "uris"])?;
-        let list = |key: &str| Ok::<_, Problems>(fields.read(key, Node::bool)?.unwrap_or(false));
-        let (tools, prompts, resources) = (list("tools")?, list("prompts")?, list("resources")?);
-        let uris = fields.read("uris", |node| node.one_or_more(|node| templates.text(node)))?;
-        let listen = ListenFilter { tools, prompts, resources, uris: uris.unwrap_or_default() };
-        match listen {
-            ListenFilter { tools: false, prompts: false, resources: false, uris } if uris.is_empty() => {
-                let problem = node.problem("nothing to listen to");
-                Err(problem.hint("for example `tools: true`, or `uris: [file:///notes.md]`").into())
-            }
-            listen => Ok(listen),
+    fn read(node: &Node, templates: &mut Templates) -> Result<ListenFilter, Problems> {
+        let fields = KEYS.fields(node, "listen")?;
+        let mut lists = List::WATCHED.to_vec();
+        let wanted = lists.iter().map(|list| fields.read(list.member(), Node::bool));
+        let mut wanted = Problems::collect(wanted)?.into_iter();
+        lists.retain(|_| wanted.next().flatten() == Some(true));
+        let uris = fields.read("uris", |node| node.one_or_more(|node| templates.text(node)))?.unwrap_or_default();
+        if lists.is_empty() && uris.is_empty() {
+            let problem = node.problem("nothing to listen to");
+            return Err(problem.hint("for example `tools: true`, or `uris: [file:///notes.md]`").into());
         }
+        Ok(ListenFilter { lists, uris })
     }
 }
 
 /// The value of the only key, or the string that replaces the object.
-fn only_value<'n>(node: &'n Node, what: &str, key: &str) -> Result<&'n Node, Problems> {
+fn only_value<'n>(node: &'n Node, object: &str, what: &str, key: &str) -> Result<&'n Node, Problems> {
     match &node.value {
         Value::String(_) => Ok(node),
-        _ => node.fields(what, &[key])?.required(key),
+        _ => KEYS.fields_as(node, object, what)?.required(key),
     }
 }
 
@@ -405,7 +373,7 @@ pub(super) fn refuse_session_expectations(expect: Option<&Expectations>, node: &
 fn read_raw(node: &Node, templates: &mut Templates) -> Result<Action, Problems> {
     let (frame, headers) = match node.get("frame") {
         Some(frame) => {
-            let fields = node.fields("`raw`", &["frame", "headers"])?;
+            let fields = KEYS.fields(node, "raw")?;
             let entries = fields.get("headers").map(Node::entries).transpose()?.unwrap_or_default();
             let value = |entry: &Entry| match entry.node.value {
                 Value::Null => Ok((entry.key.clone(), None)),

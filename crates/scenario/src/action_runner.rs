@@ -19,13 +19,12 @@ use rehearse_client::{
     CallOptions, CompletionReference, Failure, HeaderChange, Listing, ScopedAnswers, Session, SubscriptionFilter,
     TaskRun, ToolOutcome, UnsolicitedFrame,
 };
-use rehearse_diff::List;
 use rehearse_document::{
     nearest,
     template::{Data, ProcessEnvironment, RenderError, Text},
 };
 use rehearse_protocol::{
-    Direction, Era, Frame, Message, MessageHead, Version, message::METHOD_NOT_FOUND, names::META_LOG_LEVEL,
+    Direction, Era, Frame, List, Message, MessageHead, Version, message::METHOD_NOT_FOUND, names::META_LOG_LEVEL,
 };
 
 /// How many malformed items are named.
@@ -82,20 +81,14 @@ impl CellRunner<'_> {
     async fn run_action(&self, step: &Step) -> Result<Observation, StepError> {
         let session = self.session(step.server)?;
         let limit = step.timeout.unwrap_or(match step.action {
-            Action::Discover { .. } | Action::ListResources | Action::ListResourceTemplates | Action::ListPrompts => {
-                session.timeouts().list
-            }
+            Action::Discover { .. } | Action::List(_) => session.timeouts().list,
             _ => session.timeouts().call,
         });
         let options = CallOptions::with_timeout(limit);
         Ok(match &step.action {
             Action::Connect => Observation::result(self.info(session)),
             Action::Discover { .. } => discover(session, options).await,
-            Action::ListResources => observe_listing("resources", session.list_resources(options).await),
-            Action::ListResourceTemplates => {
-                observe_listing("resourceTemplates", session.list_resource_templates(options).await)
-            }
-            Action::ListPrompts => observe_listing("prompts", session.list_prompts(options).await),
+            Action::List(list) => observe_listing(*list, session.list(*list, options).await),
             Action::Call(call) => self.call(session, call, options).await?,
             Action::Cancel { call, after } => {
                 let token = CancellationToken::new();
@@ -129,9 +122,9 @@ impl CellRunner<'_> {
                 observe_unit(session.listen(&SubscriptionFilter::for_resource(&self.text(uri)?), options).await)
             }
             Action::Unsubscribe { uri } => observe_unit(session.unsubscribe(&self.text(uri)?, options).await),
-            Action::Listen(ListenFilter { tools, prompts, resources, uris }) => {
+            Action::Listen(ListenFilter { lists, uris }) => {
                 let uris = uris.iter().map(|uri| self.text(uri)).collect::<Result<_, _>>()?;
-                let filter = SubscriptionFilter { tools: *tools, prompts: *prompts, resources: *resources, uris };
+                let filter = SubscriptionFilter { lists: lists.clone(), uris };
                 observe_unit(session.listen(&filter, options).await)
             }
             Action::AwaitNotification { method, params } => {
@@ -203,18 +196,17 @@ impl CellRunner<'_> {
     /// What to say of a failed step that names a tool or prompt that its server does not list.
     pub(super) async fn unlisted(&self, step: &Step) -> Option<String> {
         let session = self.session(step.server).ok()?;
-        let options = CallOptions::default();
-        let (kind, wanted, listed) = match &step.action {
-            Action::Call(call) => ("tool", &call.tool, session.list_tools(options).await),
-            Action::GetPrompt { name, .. } => ("prompt", name, session.list_prompts(options).await),
+        let (list, wanted) = match &step.action {
+            Action::Call(call) => (List::Tools, &call.tool),
+            Action::GetPrompt { name, .. } => (List::Prompts, name),
             _ => return None,
         };
-        let (wanted, listed) = (self.text(wanted).ok()?, listed.ok()?);
-        let name = |item: &RawValue| serde_json::from_str::<Json>(item.get()).ok()?["name"].as_str().map(str::to_owned);
-        let names: Vec<_> = listed.items.iter().filter_map(|item| name(item)).collect();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let wanted = self.text(wanted).ok()?;
+        let listed = session.list(list, CallOptions::default()).await.ok()?;
+        let items: Vec<_> = listed.all_values().collect();
+        let names: Vec<_> = items.iter().filter_map(|item| item[list.key()].as_str()).collect();
         let near = nearest(&wanted, &names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        (!names.contains(&&*wanted)).then(|| format!("the server lists no {kind} `{wanted}`{near}"))
+        (!names.contains(&&*wanted)).then(|| format!("the server lists no {} `{wanted}`{near}", list.noun()))
     }
 
     /// How structured content breaks the output schema of its tool. The tools are listed when the first structured content
@@ -360,26 +352,17 @@ fn is_task(frame: &Frame) -> bool {
     result.is_some_and(|result| result["resultType"] == "task")
 }
 
-/// The items of a list. A malformed item makes the list malformed.
-/// The tools, and the lists of the other capabilities that the server has. A capability without a
-/// method is no list: many servers have no templates.
+/// The tools, and the other lists that the server declares. A capability without a method is no list: many servers have
+/// no templates.
 async fn discover(session: &Session, options: CallOptions) -> Observation {
-    let mut observed = observe_listing("tools", session.list_tools(options.clone()).await);
-    let capabilities: Json = serde_json::from_str(session.info().capabilities.get()).unwrap_or_default();
-    for list in [List::Prompts, List::Resources, List::ResourceTemplates] {
+    let mut observed = observe_listing(List::Tools, session.list_tools(options.clone()).await);
+    for list in session.info().lists().filter(|list| *list != List::Tools) {
         let StepOutcome::Result(result) = &mut observed.outcome else { break };
-        if capabilities.get(list.capability()).is_none() {
-            continue;
-        }
-        let listing = match list {
-            List::Prompts => session.list_prompts(options.clone()).await,
-            List::Resources => session.list_resources(options.clone()).await,
-            _ => session.list_resource_templates(options.clone()).await,
-        };
+        let listing = session.list(list, options.clone()).await;
         if matches!(&listing, Err(Failure::Rpc(error)) if error.code == METHOD_NOT_FOUND) {
             continue;
         }
-        let mut listed = observe_listing(list.member(), listing);
+        let mut listed = observe_listing(list, listing);
         match &mut listed.outcome {
             StepOutcome::Result(lists) => result[list.member()] = lists[list.member()].take(),
             _ => observed = listed,
@@ -388,7 +371,8 @@ async fn discover(session: &Session, options: CallOptions) -> Observation {
     observed
 }
 
-fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observation {
+/// The items of a list. A malformed item makes the list malformed.
+fn observe_listing(list: List, listing: Result<Listing, Failure>) -> Observation {
     let read = |listing: Listing| {
         if !listing.malformed.is_empty() {
             let problems: Vec<_> = listing.malformed.iter().take(MAX_PROBLEMS).map(|(_, it)| it.to_string()).collect();
@@ -398,7 +382,7 @@ fn observe_listing(member: &str, listing: Result<Listing, Failure>) -> Observati
         }
         let items = listing.items.iter().map(|item| serde_json::from_str::<Json>(item.get()));
         let items = items.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Malformed(error.to_string()))?;
-        Ok(json!({ member: items, "pages": listing.pages }))
+        Ok(json!({ list.member(): items, "pages": listing.pages }))
     };
     observe_result(listing.and_then(read))
 }

@@ -4,13 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::model_list::number;
+use super::{keys::KEYS, model_list::number};
 use rehearse_document::{Node, Problem, Problems, Span, Value, matcher::Matcher};
 use rehearse_llm::model::Usage;
-
-/// The keys of `expect` that only `agent` has.
-pub(super) const KEYS: [&str; 6] = ["calls", "notCalled", "turns", "usedTokens", "failedCalls", "judge"];
-const ORDERS: [&str; 3] = ["inOrder", "anyOrder", "exactly"];
 
 /// The expectations about the run of an agent.
 #[derive(Debug, Default)]
@@ -89,7 +85,7 @@ impl AgentExpectations {
     /// Reads these keys of `expect`; `None` if there is none of them.
     pub(super) fn read(node: &Node) -> Result<Option<AgentExpectations>, Problems> {
         let get = |key: &str| node.get(key);
-        if KEYS.iter().all(|key| get(key).is_none()) {
+        if KEYS.keys("ofAgent").iter().all(|key| get(key).is_none()) {
             return Ok(None);
         }
         let range = |key: &str| get(key).map(|node| Range::read(node, key)).transpose();
@@ -143,8 +139,7 @@ impl CallsExpectation {
             // No call is expected exactly.
             Value::Sequence(items) if items.is_empty() => (CallOrder::Exactly, node),
             Value::Mapping(_) => {
-                let fields = node.fields("`calls`", &ORDERS)?;
-                let entry = fields.exactly_one(&ORDERS)?;
+                let entry = KEYS.choice(node, "calls")?;
                 let order = match &*entry.key {
                     "inOrder" => CallOrder::InOrder,
                     "anyOrder" => CallOrder::AnyOrder,
@@ -223,7 +218,7 @@ impl ExpectedCall {
         if let Value::String(tool) = &node.value {
             return Ok(ExpectedCall { tool: tool.clone(), args: None });
         }
-        let fields = node.fields("a call", &["tool", "args"])?;
+        let fields = KEYS.fields(node, "toolCall")?;
         let tool = fields.required("tool")?.str()?.to_owned();
         Ok(ExpectedCall { tool, args: fields.read("args", Matcher::read)? })
     }
@@ -250,7 +245,7 @@ impl Range {
     /// A number, or an object with `min` and `max`.
     fn read(node: &Node, key: &str) -> Result<Range, Problems> {
         if let Value::Mapping(_) = node.value {
-            let fields = node.fields(&format!("`{key}`"), &["min", "max"])?;
+            let fields = KEYS.fields_as(node, "leastAndMost", &format!("`{key}`"))?;
             if fields.is_empty() {
                 return Err(node.problem(format!("`{key}` needs `min` or `max`")).into());
             }
@@ -277,7 +272,7 @@ impl Range {
 
 impl Judge {
     fn read(node: &Node) -> Result<Judge, Problems> {
-        let fields = node.fields("`judge`", &["model", "prompt", "threshold"])?;
+        let fields = KEYS.fields(node, "judge")?;
         let model = fields.required("model")?;
         let threshold =
             fields.get("threshold").map(|node| Ok::<_, Problems>((number(node)?, node.span))).transpose()?;

@@ -11,6 +11,7 @@ use super::{
     agent_expectations::AgentLog,
     cell_run::CellRunner,
     error::StepError,
+    keys::KEYS,
     model_list::valid_script,
     named_file,
     observation::{observe_raw, observe_result},
@@ -29,20 +30,6 @@ use rehearse_llm::{
     model::{Block, GenerationOptions, Model, ModelError, ScriptedModel, text_of},
     xml,
 };
-
-const KEYS: [&str; 11] = [
-    "model",
-    "models",
-    "prompt",
-    "system",
-    "maxTurns",
-    "maxTokens",
-    "toolFormat",
-    "answer",
-    "runs",
-    "pass",
-    "concurrency",
-];
 
 /// A prompt, and the models that get it.
 #[derive(Debug)]
@@ -91,8 +78,8 @@ impl AgentStep {
     /// # Errors
     /// The script cannot be read or is invalid, or a value is wrong.
     pub(super) fn read(node: &Node, folder: &Path, templates: &mut Templates) -> Result<AgentStep, Problems> {
-        let fields = node.fields("`agent`", &KEYS)?;
-        let players = match &*fields.exactly_one(&["model", "models"])?.key {
+        let fields = KEYS.fields(node, "agent")?;
+        let players = match &*fields.exactly_one(&KEYS.choices("agent"))?.key {
             "model" => {
                 if let Some(entry) = ["runs", "pass", "concurrency"].iter().find_map(|key| fields.entry(key)) {
                     let problem = Problem::new(entry.key_span, format!("`{}` needs `models`", entry.key));

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::keys::KEYS;
 use rehearse_client::{Answer, AnswerScript};
 use rehearse_document::{Diagnostics, Fields, Node, Problem, Problems, Source, Value, nearest, parse_yaml};
 use rehearse_protocol::RpcError;
 
-const KEYS: &[&str] = &["elicitation", "sampling", "roots"];
 const ACTIONS: &[&str] = &["accept", "decline", "cancel"];
 /// The `model` of a sampling answer that is written as a string.
 const MODEL: &str = "scripted";
@@ -33,7 +33,7 @@ pub fn parse_answers(source: &Arc<Source>) -> Result<AnswerScript, Diagnostics> 
 /// # Errors
 /// Every mistake in it.
 pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
-    let fields = node.fields("`answers`", KEYS)?;
+    let fields = KEYS.fields(node, "answers")?;
     if fields.is_empty() {
         return Err(node.problem("`answers` must not be empty").hint("remove it").into());
     }
@@ -46,7 +46,7 @@ pub(super) fn read(node: &Node) -> Result<AnswerScript, Problems> {
 
 /// `{ content }`, `{ action }` or `{ error }`.
 fn elicitation(node: &Node) -> Result<Answer, Problems> {
-    let fields = node.fields("an answer to an elicitation", &["action", "content", "error", "_meta"])?;
+    let fields = KEYS.fields(node, "elicitation")?;
     if let Some(answer) = error(&fields)? {
         return Ok(answer);
     }
@@ -86,7 +86,7 @@ fn sampling(node: &Node) -> Result<Answer, Problems> {
     match &node.value {
         Value::String(text) => Ok(message(text)),
         Value::Mapping(_) if short(node) => {
-            let fields = node.fields("an answer to a sampling request", &["text", "error"])?;
+            let fields = KEYS.fields(node, "shortSampling")?;
             match error(&fields)? {
                 Some(answer) => Ok(answer),
                 None => Ok(message(fields.required("text")?.str()?)),
@@ -106,7 +106,7 @@ fn sampling(node: &Node) -> Result<Answer, Problems> {
 /// The array of all roots, which may be empty.
 fn roots(node: &Node) -> Result<Answer, Problems> {
     let roots = node.each(|node| {
-        let fields = node.fields("a root", &["uri", "name", "_meta"])?;
+        let fields = KEYS.fields(node, "root")?;
         fields.required("uri")?.str()?;
         fields.read("name", |node| node.str().map(drop))?;
         Ok(node.to_json())
@@ -119,7 +119,7 @@ fn error(fields: &Fields<'_>) -> Result<Option<Answer>, Problems> {
     if let Some(other) = ["action", "content", "text", "_meta"].iter().find_map(|key| fields.entry(key)) {
         return Err(Problem::new(other.key_span, format!("`{}` and `error` exclude each other", other.key)).into());
     }
-    let error = entry.node.fields("an error", &["code", "message", "data"])?;
+    let error = KEYS.fields(&entry.node, "rpcError")?;
     let plain = RpcError::new(error.required("code")?.integer()?, error.required("message")?.str()?);
     Ok(Some(Answer::Error(match error.get("data").map(Node::to_json) {
         None => plain,

@@ -2,7 +2,7 @@
 
 use minijinja::Environment;
 
-use super::{Step, action::ACTIONS};
+use super::{Step, keys::KEYS};
 use rehearse_document::{Node, Problem, Problems, Value, nearest};
 
 /// Checks that every `captured.name` is captured by an earlier step.
@@ -22,7 +22,8 @@ pub(super) fn check(steps: &[Step], nodes: &[Node]) -> Result<(), Problems> {
 
 /// Only the action of a step has templates.
 fn check_step(step: &Node, known: &[&str], environment: &Environment<'_>, problems: &mut Vec<Problem>) {
-    let Some(entry) = step.as_entries().unwrap_or_default().iter().find(|it| ACTIONS.contains(&it.key.as_str())) else {
+    let actions = KEYS.choices("step");
+    let Some(entry) = step.as_entries().unwrap_or_default().iter().find(|it| actions.contains(&it.key.as_str())) else {
         return;
     };
     match (entry.key.as_str(), &entry.node.value) {

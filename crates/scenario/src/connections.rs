@@ -50,6 +50,8 @@ impl Connections {
         let recorder = ClientRecorder::with_limit(MAX_EVENTS);
         let recorder = if self.0.has_hooks { recorder.with_details() } else { recorder.with_brief_details() };
         self.add(server, name, &recorder);
+        let (all, name) = (self.clone(), name.to_owned());
+        recorder.on_another(move |another| all.add(server, &name, another));
         recorder
     }
 

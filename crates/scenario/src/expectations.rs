@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 
 use super::{
     Observation,
-    agent_expectations::{self, AgentExpectations, Judge},
+    agent_expectations::{AgentExpectations, Judge},
+    keys::KEYS,
     limit::Limit,
     observation::StepOutcome,
 };
@@ -14,32 +15,8 @@ use rehearse_client::{Failure, UnsolicitedFrame};
 use rehearse_document::{Node, Problem, Problems, Value, matcher::Matcher, nearest, text::shortened};
 use rehearse_protocol::message::{INTERNAL_ERROR, METHOD_NOT_FOUND, PARSE_ERROR};
 
-const KEYS: &[&str] = &[
-    "text",
-    "isError",
-    "structured",
-    "content",
-    "result",
-    "at",
-    "rpcError",
-    "failure",
-    "notifications",
-    "asked",
-    "noise",
-    "schemaErrors",
-    "statuses",
-    "status",
-    "none",
-    "size",
-    "tokens",
-    "progress",
-];
-
 /// How many characters of a result a message shows.
 const EXCERPT: usize = 200;
-
-/// Expectations about a result.
-const RESULT_KEYS: &[&str] = &["text", "isError", "structured", "content", "result", "at", "size", "tokens"];
 
 /// The key `expect`. All expectations must hold; errors must be expected explicitly.
 #[derive(Debug)]
@@ -140,12 +117,12 @@ impl Expectations {
     /// # Errors
     /// Every mistake, and expectations that the step can never meet.
     pub(super) fn read(node: &Node, observable: ObservableFields) -> Result<Expectations, Problems> {
-        let fields = node.fields("`expect`", &[KEYS, &agent_expectations::KEYS].concat())?;
+        let fields = KEYS.fields(node, "expect")?;
         if fields.is_empty() {
             return Err(node.problem("`expect` needs at least one expectation").hint("remove it").into());
         }
-        let not_a_result = fields.at_most_one(&["rpcError", "failure", "none"])?;
-        let of_result = RESULT_KEYS.iter().find_map(|key| fields.entry(key));
+        let not_a_result = fields.at_most_one(&KEYS.choices("expect"))?;
+        let of_result = KEYS.keys("ofResult").into_iter().find_map(|key| fields.entry(key));
         if let (Some(other), Some(entry)) = (not_a_result, of_result) {
             let message = format!("`{}` and `{}` exclude each other", entry.key, other.key);
             return Err(Problem::new(entry.key_span, message).into());
@@ -160,7 +137,7 @@ impl Expectations {
                 return Err(Problem::new(entry.key_span, message).into());
             }
         }
-        let of_agent = agent_expectations::KEYS.iter().find_map(|key| fields.entry(key));
+        let of_agent = KEYS.keys("ofAgent").into_iter().find_map(|key| fields.entry(key));
         if let Some(entry) = of_agent.filter(|_| !observable.agent) {
             return Err(Problem::new(entry.key_span, format!("only `agent` has `{}`", entry.key)).into());
         }
@@ -174,7 +151,7 @@ impl Expectations {
             Ok((entry.key.clone(), Matcher::read(&entry.node)?))
         });
         let limits = [fields.read("size", Limit::of_size)?, fields.read("tokens", Limit::of_tokens)?];
-        let every = |node: &Node| node.fields("`progress`", &["every"])?.required("every")?.duration();
+        let every = |node: &Node| KEYS.fields(node, "progress")?.required("every")?.duration();
         let is_error = fields.read("isError", ToolError::read)?;
         Ok(Expectations {
             text: matcher("text")?,

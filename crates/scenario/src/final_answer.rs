@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Observation, cell_run::CellRunner, error::StepError, named_file, observation::observe_raw};
+use super::{Observation, cell_run::CellRunner, error::StepError, keys::KEYS, named_file, observation::observe_raw};
 use rehearse_document::{
     Node, Problems, Source, Value,
     template::{Data, Templates},
@@ -30,7 +30,7 @@ impl FinalAnswer {
     /// # Errors
     /// A file cannot be read, or a dialog or schema is invalid.
     pub(super) fn read(node: &Node, folder: &Path, templates: &mut Templates) -> Result<FinalAnswer, Problems> {
-        let fields = node.fields("`final_answer`", &["dialog", "schema"])?;
+        let fields = KEYS.fields(node, "final_answer")?;
         let dialog = fields.required("dialog")?;
         let dialog = match (&dialog.value, templates.data(dialog)?) {
             (Value::String(_), Data::Literal(_)) => {

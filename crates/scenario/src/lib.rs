@@ -56,6 +56,7 @@ mod final_answer;
 mod hooks;
 mod host;
 mod hub_runner;
+mod keys;
 mod limit;
 mod model;
 mod model_list;
@@ -86,6 +87,7 @@ pub use coverage::Usage;
 pub use expectations::Expectations;
 pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
 pub use host::Host;
+pub use keys::schema;
 pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
 pub use model_list::{ModelDefinition, ModelOptions};
 pub use observation::{Observation, StepOutcome};
@@ -99,6 +101,3 @@ pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
 pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
 pub use step::{Step, StepCondition};
 pub use surface::read_surface;
-
-/// The JSON Schema of scenario files, for editors.
-pub const SCHEMA: &str = include_str!("../schemas/scenario.json");

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::keys::KEYS;
 use rehearse_document::{Node, Problems, text::ByteCount};
 use rehearse_llm::tokens::Encoding;
 
@@ -22,12 +23,12 @@ pub(super) struct Limit {
 
 impl Limit {
     pub(super) fn of_size(node: &Node) -> Result<Limit, Problems> {
-        let max = node.fields("`size`", &["max"])?.required("max")?.bytes()?;
+        let max = KEYS.fields(node, "size")?.required("max")?.bytes()?;
         Ok(Limit { max, encoding: None })
     }
 
     pub(super) fn of_tokens(node: &Node) -> Result<Limit, Problems> {
-        let fields = node.fields("`tokens`", &["max", "encoding"])?;
+        let fields = KEYS.fields(node, "tokens")?;
         let Some(default) = Encoding::ALL.first() else {
             return Err(node.problem("this program was built without `tokens`").into());
         };

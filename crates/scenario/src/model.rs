@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Expectations, ModelDefinition, ModelOptions, Redaction, ServerKind, ServerSpec, Step, TargetSpec, action::ACTIONS,
-    answers, capture_check, host::Host, snapshot,
+    Expectations, ModelDefinition, ModelOptions, Redaction, ServerKind, ServerSpec, Step, TargetSpec, answers,
+    capture_check, host::Host, keys::KEYS, snapshot,
 };
 use rehearse_client::{AnswerScript, InputKind, Target};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml, template::Templates};
@@ -17,7 +17,6 @@ use rehearse_mock::script::BuiltinScript;
 use rehearse_protocol::{Protocol, Transport, Version};
 use rehearse_report::Cell;
 
-const KEYS: &[&str] = &["description", "servers", "models", "matrix", "answers", "steps", "redact"];
 /// The names that a template of a scenario may use.
 const NAMES: &[&str] = &["captured", "env"];
 
@@ -175,7 +174,7 @@ impl Scenario {
             let problem = root.problem("this is the script of a model, not a scenario");
             return Err(problem.hint("put it beside the folder of scenarios, as `../NAME.yaml`").into());
         }
-        let fields = root.fields("a scenario", KEYS)?;
+        let fields = KEYS.fields(root, "scenario")?;
         let mut templates = Templates::new(source, NAMES);
         let server_nodes = fields.get("servers");
         let entries = server_nodes.map(Node::entries).transpose()?.unwrap_or_default();
@@ -327,7 +326,7 @@ impl Matrix {
 
     /// The matrix of the file; missing lists are empty.
     fn read(node: &Node) -> Result<Matrix, Problems> {
-        let fields = node.fields("the matrix", &["transport", "protocol"])?;
+        let fields = KEYS.fields(node, "matrix")?;
         Ok(Matrix {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
             protocols: fields.read("protocol", read_protocols)?.unwrap_or_default(),
@@ -378,7 +377,7 @@ fn check_config_steps(steps: &[Step], nodes: &[Node], servers: &[ServerSpec]) ->
     });
     let problems: Vec<_> = wrong
         .map(|(_, node)| {
-            let at = ACTIONS.iter().find_map(|key| node.get(key)).unwrap_or(node);
+            let at = KEYS.choices("step").iter().find_map(|key| node.get(key)).unwrap_or(node);
             at.problem(
                 "a server of a config takes `discover`, `agent`, `parallel`, and `call` without `logLevel` and `task`",
             )

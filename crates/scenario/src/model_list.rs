@@ -9,7 +9,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use super::named_file;
+use super::{keys::KEYS, named_file};
 use rehearse_agent::{ModelAccess, ModelApi, ModelSpec, ModelSpecError};
 use rehearse_client_configs::{
     Machine,
@@ -105,8 +105,7 @@ impl ModelDefinition {
             let source = ModelSource::read(node, folder)?;
             return Ok(ModelDefinition { name, source, generation: GenerationOptions::default(), price: None });
         }
-        let keys = ["model", "baseUrl", "keyVariable", "maxTokens", "temperature", "topP", "thinking", "price"];
-        let fields = node.fields("a model", &keys)?;
+        let fields = KEYS.fields(node, "modelOptions")?;
         let text = |key: &str| fields.read(key, |node| Ok(node.str()?.to_owned()));
         let mut source = ModelSource::read(fields.required("model")?, folder)?;
         match &mut source {
@@ -255,7 +254,7 @@ fn of_config(model: &ModelConfig, folder: &Path) -> Result<ModelDefinition, Prob
 
 /// US dollars for a million tokens, and the date on which that was the price.
 fn read_price(node: &Node) -> Result<Price, Problems> {
-    let fields = node.fields("`price`", &["input", "output", "cacheRead", "cacheWrite", "date"])?;
+    let fields = KEYS.fields(node, "price")?;
     let date = fields.required("date")?;
     let is_date = date.str().is_ok_and(|text| {
         let parts: Vec<_> =

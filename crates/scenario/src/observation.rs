@@ -107,8 +107,8 @@ impl Observation {
     /// A server that cannot be reached.
     pub(super) fn from_connect_error(error: ConnectError) -> Self {
         let message = with_older(&error);
-        let error = match error {
-            ConnectError::Refused { error, .. } => serde_json::to_value(&error).ok(),
+        let error = match error.last() {
+            ConnectError::Refused { error, .. } => serde_json::to_value(error).ok(),
             _ => None,
         };
         Observation::new(StepOutcome::Failed { kind: "connect".into(), message, error })

@@ -14,10 +14,9 @@ use std::collections::HashMap;
 use serde_json::{Map, Value as Json, json};
 
 use rehearse_conformance::{Call, Connection, Evidence, Facts, Kind};
-use rehearse_document::yaml;
-use rehearse_mock::recording::without_templates;
+use rehearse_document::{template::without_templates, yaml};
 use rehearse_protocol::{
-    Version,
+    List, Operation, Version,
     names::META_LOG_LEVEL,
     trace_file::{MASK, TraceFile},
 };
@@ -28,14 +27,6 @@ use super::observation::without_envelope;
 const SHORTEST_ID: usize = 8;
 /// The name of the server in the scenarios.
 pub(super) const SERVER: &str = "server";
-
-/// The lists: the method, the step that has all pages, and the name of its snapshot.
-const LISTS: [(&str, &str, &str); 4] = [
-    ("tools/list", "discover", "tools"),
-    ("resources/list", "list_resources", "resources"),
-    ("resources/templates/list", "list_resource_templates", "templates"),
-    ("prompts/list", "list_prompts", "prompts"),
-];
 
 /// A scenario of a connection.
 #[derive(Debug)]
@@ -80,6 +71,16 @@ struct Steps {
 impl RecordedScenario {
     /// The scenarios of the connections of a file that have a step.
     pub fn all(file: &TraceFile) -> Vec<RecordedScenario> {
+        RecordedScenario::each(file, |scenario| scenario)
+    }
+
+    /// The same with a step for each kind of list, as `discover`. What is right is not what was recorded, but what the
+    /// replay brings.
+    pub fn all_with_surface(file: &TraceFile) -> Vec<RecordedScenario> {
+        RecordedScenario::each(file, RecordedScenario::with_surface)
+    }
+
+    fn each(file: &TraceFile, change: fn(RecordedScenario) -> RecordedScenario) -> Vec<RecordedScenario> {
         let mut all = Vec::new();
         for connection in &file.connections {
             let (trace, transport) = (&connection.trace, connection.info.transport);
@@ -90,6 +91,9 @@ impl RecordedScenario {
                 all.extend(of_connection.filter(|scenario| !scenario.steps.is_empty()));
             }
         }
+        // A step captures nothing of one that is no longer there.
+        let mut all: Vec<_> = all.into_iter().map(change).collect();
+        all.iter_mut().for_each(|scenario| capture_values(&mut scenario.steps));
         all
     }
 
@@ -116,8 +120,7 @@ impl RecordedScenario {
                 steps.answer(ask.method(), answer.result(), answer.error());
             }
         }
-        let Steps { mut steps, mut lost, answers, .. } = steps;
-        capture_values(&mut steps);
+        let Steps { steps, mut lost, answers, .. } = steps;
         if steps.iter().any(|step| Json::from(step.step.clone()).to_string().contains(MASK)) {
             lost.push(format!("secrets, which are {MASK}"));
         }
@@ -142,21 +145,18 @@ impl RecordedScenario {
         format!("{}{}{}", self.head, yaml::to_text(&file), self.tail)
     }
 
-    /// The same with a step for each kind of list, as `discover`. What is right is not what was recorded, but what the
-    /// replay brings.
-    #[must_use]
-    pub fn with_surface(mut self) -> RecordedScenario {
+    fn with_surface(mut self) -> RecordedScenario {
         let mut seen = Vec::new();
         self.steps.retain_mut(|step| {
-            let list =
-                LISTS.iter().find(|(method, ..)| step.step.get("request").is_some_and(|it| it["method"] == *method));
-            let Some((method, action, name)) = list.filter(|_| !step.step.contains_key("expect")) else { return true };
-            if seen.contains(method) {
+            let method = step.step.get("request").and_then(|request| request["method"].as_str());
+            let list = method.and_then(List::of_method).filter(|_| !step.step.contains_key("expect"));
+            let Some(list) = list else { return true };
+            if seen.contains(&list) {
                 return false;
             }
-            seen.push(*method);
-            step.step = Map::from_iter([((*action).to_owned(), json!({}))]);
-            (step.snapshot, step.view) = (Some((*name).to_owned()), Json::Null);
+            seen.push(list);
+            step.step = Map::from_iter([(list.step().to_owned(), json!({}))]);
+            (step.snapshot, step.view) = (Some(format!("{}s", list.noun())), Json::Null);
             true
         });
         self
@@ -317,53 +317,28 @@ impl Steps {
 
     /// What the step does, and its title. `None` if a scenario does not say it.
     fn action(&mut self, call: &Call<'_>) -> Option<(Map<String, Json>, String)> {
-        let (method, mut params) = (call.method(), call.request.params().clone());
-        let level = params["_meta"][META_LOG_LEVEL].clone();
+        let mut operation = Operation::new(call.method(), call.request.params().clone());
+        let level = operation.params.get("_meta").map(|meta| meta[META_LOG_LEVEL].clone());
         for key in ["_meta", "inputResponses", "requestState"] {
-            params.as_object_mut().map(|params| params.shift_remove(key));
+            operation.params.shift_remove(key);
         }
-        let name = params["name"].as_str().or(params["uri"].as_str()).or(params["level"].as_str());
-        let title = |verb: &str| format!("{verb} {}", name.unwrap_or_default());
-        let (key, value, title) = match method {
-            "tools/call" if params.get("task").is_none() => {
-                let mut call = json!({ "tool": params["name"] });
-                if params["arguments"].is_object() {
-                    call["args"] = params["arguments"].clone();
-                }
-                if level.is_string() {
-                    call["logLevel"] = level;
-                }
-                ("call", call, title("call"))
-            }
-            "prompts/get" => {
-                let mut prompt = json!({ "name": params["name"] });
-                if params["arguments"].is_object() {
-                    prompt["args"] = params["arguments"].clone();
-                }
-                ("get_prompt", prompt, title("prompt"))
-            }
-            "resources/read" => ("read_resource", params["uri"].clone(), title("read")),
-            "resources/subscribe" => ("subscribe", params["uri"].clone(), title("subscribe")),
-            "resources/unsubscribe" => ("unsubscribe", params["uri"].clone(), title("unsubscribe")),
-            "logging/setLevel" => ("set_log_level", params["level"].clone(), title("level")),
-            "ping" => ("ping", json!({}), "ping".to_owned()),
-            "" | "subscriptions/listen" => {
+        let is_task = operation.method == Operation::CALL && operation.params.contains_key("task");
+        match &*operation.method {
+            method @ ("" | "subscriptions/listen") => {
                 self.lost.push(format!("the request {method}"));
                 return None;
             }
-            method if method.starts_with("tasks/") || method == "tools/call" => {
+            method if is_task || method.starts_with("tasks/") => {
                 self.lost.push(format!("the task of {method}"));
                 return None;
             }
-            method => {
-                let mut request = json!({ "method": method });
-                if params.as_object().is_some_and(|params| !params.is_empty()) {
-                    request["params"] = params;
-                }
-                ("request", request, method.to_owned())
-            }
-        };
-        Some((Map::from_iter([(key.to_owned(), without_templates(value))]), title))
+            _ => {}
+        }
+        let (key, mut value) = operation.step();
+        if let (Operation::CALL, Some(level @ Json::String(_))) = (&*operation.method, level) {
+            value["logLevel"] = level;
+        }
+        Some((Map::from_iter([(key.to_owned(), without_templates(value))]), operation.title()))
     }
 
     /// The title as the name of a snapshot that no other step has.

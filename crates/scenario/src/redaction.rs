@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value as Json;
 
+use super::keys::KEYS;
 use rehearse_document::{Node, Problems, Source};
 
 /// A redaction of a scenario file.
@@ -70,8 +71,8 @@ fn is_epoch_time(value: &Json) -> bool {
 impl Redaction {
     pub(super) fn read(node: &Node, source: &Source) -> Result<Redaction, Problems> {
         let line = source.position(node.span.start).0;
-        let fields = node.fields("a redaction", &["at", "matches", "with"])?;
-        let entry = fields.exactly_one(&["at", "matches"])?;
+        let fields = KEYS.fields(node, "redaction")?;
+        let entry = fields.exactly_one(&KEYS.choices("redaction"))?;
         let with = fields.read("with", |node| Ok(node.str()?.to_owned()))?.unwrap_or_else(|| "[redacted]".into());
         let text = entry.node.str()?;
         if entry.key == "matches" {

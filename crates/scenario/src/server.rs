@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use super::config_servers;
+use super::{config_servers, keys::KEYS};
 use rehearse_client::{CommandSpec, Endpoint, StopGrace, Target, Timeouts, address, free_port};
 use rehearse_document::{Fields, Node, Problem, Problems, Value, Variables};
 use rehearse_hub::HubServer;
@@ -16,15 +16,6 @@ use rehearse_mock::{
     serve::url as mock_url,
 };
 use rehearse_protocol::Transport;
-
-const KEYS: &[&str] = &[
-    "mock", "subagent", "config", "server", "dialect", "command", "url", "args", "env", "cwd", "headers", "type",
-    "ready", "stdio", "http", "sse", "ws", "timeouts",
-];
-
-const COMMAND_KEYS: &[&str] = &["command", "args", "env", "cwd"];
-
-const NETWORK_KEYS: &[&str] = &["url", "headers", "command", "args", "env", "cwd", "ready"];
 
 /// What stands for the free port.
 const PORT: [&str; 2] = ["{{ port }}", "{{port}}"];
@@ -87,7 +78,7 @@ impl ServerSpec {
         folder: &Path,
         builtins: &[BuiltinScript],
     ) -> Result<ServerSpec, Problems> {
-        let fields = node.fields("a server", KEYS)?;
+        let fields = KEYS.fields(node, "server")?;
         let timeouts = fields.read("timeouts", read_timeouts)?.unwrap_or_default();
         let kind = match Transport::EXTERNAL.iter().any(|it| fields.get(it.as_str()).is_some()) {
             true => ServerKind::Targets(read_targets(&fields, folder)?),
@@ -146,8 +137,8 @@ impl ServerSpec {
 
 /// A server with one entry for each transport.
 fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, Problems> {
-    let foreign: Vec<_> = KEYS.iter().copied().take_while(|key| *key != "stdio").collect();
-    if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key)) {
+    let foreign = KEYS.keys("server").into_iter().take_while(|key| *key != "stdio");
+    if let Some(entry) = foreign.into_iter().find_map(|key| fields.entry(key)) {
         let problem =
             Problem::new(entry.key_span, format!("`{}` belongs into `stdio`, `http`, `sse` or `ws`", entry.key));
         return Err(problem.into());
@@ -156,11 +147,11 @@ fn read_targets(fields: &Fields<'_>, folder: &Path) -> Result<Vec<TargetSpec>, P
         let key = transport.as_str();
         fields.read(key, |node| match transport {
             Transport::Stdio => {
-                let fields = node.fields("`stdio`", COMMAND_KEYS)?;
+                let fields = KEYS.fields(node, "process")?;
                 let command = read_command(&fields, fields.required("command")?, folder)?;
                 Ok(TargetSpec { target: Target::Stdio(command), command: None })
             }
-            _ => read_network(&node.fields(&format!("`{key}`"), NETWORK_KEYS)?, Some(transport), folder),
+            _ => read_network(&KEYS.fields_as(node, "network", &format!("`{key}`"))?, Some(transport), folder),
         })
     };
     let targets = Problems::collect(Transport::EXTERNAL.into_iter().map(read))?;
@@ -339,7 +330,7 @@ fn read_network(fields: &Fields<'_>, transport: Option<Transport>, folder: &Path
 }
 
 fn read_timeouts(node: &Node) -> Result<Timeouts, Problems> {
-    let fields = node.fields("`timeouts`", &["connect", "list", "call"])?;
+    let fields = KEYS.fields(node, "timeouts")?;
     let default = Timeouts::default();
     let read = |key, default: Duration| Ok::<_, Problems>(fields.read(key, Node::duration)?.unwrap_or(default));
     Ok(Timeouts {

@@ -10,10 +10,10 @@ use std::{
 
 use serde_json::Value as Json;
 
-use super::{Scenario, Step};
-use rehearse_diff::{List, Surface, compare};
+use super::{Scenario, Step, keys::KEYS};
+use rehearse_diff::{Surface, compare};
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, Value, text::text_of};
-use rehearse_protocol::{Era, Protocol, Version};
+use rehearse_protocol::{Era, List, Protocol, Version};
 use rehearse_report::{
     self as report, Cell, CellResult, Difference, Status,
     diff::{Change, Class},
@@ -71,7 +71,7 @@ impl SnapshotSpec {
     pub(super) fn read(node: &Node) -> Result<SnapshotSpec, Problems> {
         let (name, per) = match &node.value {
             Value::Mapping(_) => {
-                let fields = node.fields("`snapshot`", &["name", "per"])?;
+                let fields = KEYS.fields(node, "snapshot")?;
                 let read_per = |node: &Node| match node.str()? {
                     "transport" => Ok(SnapshotScope::Transport),
                     "protocol" => Ok(SnapshotScope::Protocol),

@@ -3,18 +3,13 @@
 use std::{path::Path, time::Duration};
 
 use super::{
-    Action, Expectations, SnapshotSpec,
-    action::{ACTIONS, refuse_session_expectations},
-    answers,
-    expectations::ObservableFields,
-    model::read_list,
+    Action, Expectations, SnapshotSpec, action::refuse_session_expectations, answers, expectations::ObservableFields,
+    keys::KEYS, model::read_list,
 };
 use rehearse_client::AnswerScript;
 use rehearse_document::{Fields, Node, Problem, Problems, Source, nearest, template::Templates};
 use rehearse_protocol::{Era, Protocol, Transport, Version};
 use rehearse_report::Cell;
-
-const KEYS: &[&str] = &["server", "answers", "expect", "snapshot", "capture", "timeout", "only"];
 
 /// The maximum number of characters of a line in a report.
 const LONGEST_LINE: usize = 200;
@@ -70,7 +65,7 @@ impl StepCondition {
     }
 
     fn read(node: &Node) -> Result<StepCondition, Problems> {
-        let fields = node.fields("`only`", &["transport", "protocol", "era"])?;
+        let fields = KEYS.fields(node, "only")?;
         Ok(StepCondition {
             transports: fields.read("transport", read_list)?.unwrap_or_default(),
             protocols: fields.read("protocol", read_list)?.unwrap_or_default(),
@@ -88,11 +83,12 @@ impl Step {
         templates: &mut Templates,
     ) -> Result<Step, Problems> {
         refuse_root_keys(node)?;
-        let (fields, mut problems) = Fields::with_unknown(node, "a step", &[ACTIONS, KEYS].concat())?;
+        let (fields, mut problems) = Fields::with_unknown(node, "a step", &KEYS.keys("step"))?;
+        let actions = KEYS.choices("step");
         // Of a step with an unknown key, the action may be meant by it.
         let entry = match problems.0.is_empty() {
-            true => Some(fields.exactly_one(ACTIONS)?),
-            false => problems.keep(fields.at_most_one(ACTIONS)).flatten(),
+            true => Some(fields.exactly_one(&actions)?),
+            false => problems.keep(fields.at_most_one(&actions)).flatten(),
         };
         let action = entry
             .and_then(|entry| problems.keep(Action::read(&entry.key, &entry.node, source, folder, servers, templates)));

@@ -6,8 +6,9 @@ use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use serde_json::{Map, Value};
 
 use crate::cli::{Failure, style};
-use rehearse_bench::{BenchCall, BenchRequest};
+use rehearse_bench::BenchCall;
 use rehearse_document::template::{Data, Text};
+use rehearse_protocol::{List, Operation};
 use rehearse_scenario::{Action, Scenario};
 
 /// Reads the calls, resources, prompts, lists and pings of a scenario. Each is sent as often, by ratio, as it is in it.
@@ -40,19 +41,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<BenchCall>, Failure> {
 ///
 /// # Errors
 /// It has a template, or does something else.
-fn request(action: &Action) -> Result<BenchRequest, &'static str> {
+fn request(action: &Action) -> Result<Operation, &'static str> {
     match action {
-        Action::Call(call) => {
-            let arguments = call.args.as_ref().map(object).transpose()?.unwrap_or_default();
-            Ok(BenchRequest::Tool { name: text(&call.tool)?, arguments: Some(arguments) })
-        }
-        Action::ReadResource { uri } => Ok(BenchRequest::Resource { uri: text(uri)? }),
-        Action::GetPrompt { name, args } => {
-            let arguments = args.as_ref().map(object).transpose()?.unwrap_or_default();
-            Ok(BenchRequest::Prompt { name: text(name)?, arguments })
-        }
-        Action::Discover { .. } => Ok(BenchRequest::ToolsList),
-        Action::Ping => Ok(BenchRequest::Ping),
+        Action::Call(call) => Ok(Operation::call(&text(&call.tool)?, Some(object(call.args.as_ref())?))),
+        Action::ReadResource { uri } => Ok(Operation::read(&text(uri)?)),
+        Action::GetPrompt { name, args } => Ok(Operation::get(&text(name)?, Some(object(args.as_ref())?))),
+        Action::Discover { .. } => Ok(Operation::list(List::Tools)),
+        Action::Ping => Ok(Operation::ping()),
         _ => Err("only call, read_resource, get_prompt, discover and ping are"),
     }
 }
@@ -64,9 +59,10 @@ fn text(text: &Text) -> Result<String, &'static str> {
     }
 }
 
-fn object(data: &Data) -> Result<Map<String, Value>, &'static str> {
+fn object(data: Option<&Data>) -> Result<Map<String, Value>, &'static str> {
     match data {
-        Data::Literal(json) => serde_json::from_str(json).map_err(|_| "its arguments are not an object"),
-        _ => Err("its arguments have a template"),
+        None => Ok(Map::new()),
+        Some(Data::Literal(json)) => serde_json::from_str(json).map_err(|_| "its arguments are not an object"),
+        Some(_) => Err("its arguments have a template"),
     }
 }

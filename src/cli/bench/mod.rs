@@ -3,36 +3,34 @@
 mod mix;
 mod progress;
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration, time::SystemTime};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration, time::SystemTime};
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use self::progress::Progress;
 use super::{
     Exit, Failure,
+    job::{INTERRUPTED_AGAIN, Job},
     mcp::{
         connection::{duration, pause},
         target::{Server, TargetsArgs, print_no_servers},
     },
-    output,
-    process_guard::block_on_guarded,
+    process_guard::{block_on_guarded, program},
     report::MoreReports,
     secrets::Secrets,
     shard,
-    signals::Signals,
     spans::{OtlpArgs, SpanExporter, random_trace},
     style,
 };
 use rehearse_bench::{
-    BenchCall, BenchOptions, BenchProgress, BenchRequest, BenchRun, BenchSink, BenchTarget, Extent, Threshold,
-    bench_calls, bench_discovery, compare, find_max_rate, judge, machine,
+    BenchCall, BenchOptions, BenchRun, BenchSink, BenchTarget, Extent, Threshold, bench_calls, bench_discovery,
+    compare, find_max_rate, judge, machine,
 };
 use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_document::text::utf8;
-use rehearse_protocol::{Protocol, Transport, trace_file::ConnectionInfo};
+use rehearse_protocol::{List, Operation, Protocol, Transport, trace_file::ConnectionInfo};
 use rehearse_report::{
     Format, Layout, Shard, Verdict,
     bench::{BenchResult, BenchShard, FORMAT, Load, Measure, TargetResult, readable},
@@ -280,13 +278,11 @@ impl CallArgs {
         if let Some(path) = &self.scenario {
             return mix::read(path);
         }
-        let tools =
-            self.tools.iter().map(|name| BenchRequest::Tool { name: name.clone(), arguments: self.args.clone() });
-        let resources = self.resources.iter().map(|uri| BenchRequest::Resource { uri: uri.clone() });
-        let prompts =
-            self.prompts.iter().map(|name| BenchRequest::Prompt { name: name.clone(), arguments: Map::new() });
-        let lists = self.list_tools.then_some(BenchRequest::ToolsList);
-        let pings = self.ping.then_some(BenchRequest::Ping);
+        let tools = self.tools.iter().map(|name| Operation::call(name, self.args.clone()));
+        let resources = self.resources.iter().map(|uri| Operation::read(uri));
+        let prompts = self.prompts.iter().map(|name| Operation::get(name, Some(Map::new())));
+        let lists = self.list_tools.then(|| Operation::list(List::Tools));
+        let pings = self.ping.then(Operation::ping);
         let requests = tools.chain(resources).chain(prompts).chain(lists).chain(pings);
         Ok(requests.map(|request| BenchCall { request, weight: 1 }).collect())
     }
@@ -346,12 +342,11 @@ impl CommonArgs {
         let (run, is_interrupted) = block_on_guarded(watched(options, bench(&targets)))?;
         drop(targets);
         spans.iter().for_each(SpanExporter::finish);
-        let BenchRun { mut targets, began_at, mut warnings } = run;
+        let BenchRun { targets, began_at, mut warnings } = run;
         let shard = options.shard.map(|shard| bench_shard(shard, began_at, &targets));
         if let Some(BenchShard { shard, .. }) = shard {
             warnings.iter_mut().for_each(|warning| *warning = format!("{shard}: {warning}"));
         }
-        targets.iter_mut().for_each(|target| hide(target, &secrets));
         let mut result = BenchResult {
             format: FORMAT,
             started_at,
@@ -388,8 +383,7 @@ impl CommonArgs {
 
     /// Mocks with the scripts that were asked for, as servers on stdio.
     fn mocks(&self, stop: &CancellationToken) -> Result<Vec<BenchTarget>, Failure> {
-        let rehearse = std::env::current_exe()
-            .map_err(|error| Failure::cannot(format!("cannot find the path of this program: {error}")))?;
+        let rehearse = program()?;
         let mock = |script: &String| {
             let command = CommandSpec {
                 program: rehearse.display().to_string(),
@@ -441,9 +435,9 @@ impl CommonArgs {
     fn write(&self, result: BenchResult) -> Result<Exit, Failure> {
         let verdict = result.verdict;
         let results = Results { bench: Some(result), ..Results::default() };
-        let report = results.render(self.format, &Layout { width: style::width(), ..Layout::default() });
-        output::write_report(&report, self.format, self.output.as_deref())?;
-        self.reports.write(results)?;
+        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
+            results.render(self.format, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })
+        })?;
         Ok(verdict.into())
     }
 }
@@ -494,21 +488,8 @@ fn name_apart(targets: &mut [BenchTarget]) {
 /// # Errors
 /// Signals cannot be handled.
 async fn watched(options: &BenchOptions, bench: impl Future<Output = BenchRun>) -> Result<(BenchRun, bool), Failure> {
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
-    let progress = Progress::start(Arc::<BenchProgress>::clone(&options.progress));
-    let run = signals.run_until_signal(&options.stop, "interrupted: this is what was measured\n", bench).await;
-    drop(progress);
-    let run = run.ok_or_else(|| Failure::cannot("interrupted again: no report was written".to_owned()))?;
-    Ok((run, options.stop.is_cancelled()))
-}
-
-/// Hides secrets in what a server said.
-fn hide(target: &mut TargetResult, secrets: &Secrets) {
-    target.error = target.error.take().map(|error| secrets.hidden(&error));
-    for measure in &mut target.measures {
-        let errors = std::mem::take(&mut measure.errors);
-        for (kind, count) in errors {
-            *measure.errors.entry(secrets.hidden(&kind)).or_default() += count;
-        }
-    }
+    let mut job = Job::start(options.stop.clone(), "interrupted: this is what was measured\n")?;
+    let run = job.run_with(bench, progress::show(&options.progress)).await;
+    let run = run.ok_or_else(|| Failure::cannot(INTERRUPTED_AGAIN))?;
+    Ok((run, job.is_interrupted()))
 }

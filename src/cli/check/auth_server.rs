@@ -5,9 +5,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use clap::Args;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckArgs, progress::Progress};
+use super::{
+    CheckArgs,
+    progress::{INTERRUPTED, Progress},
+};
 use crate::cli::{
-    Exit, Failure, mcp::target::Server, process_guard::block_on_guarded, repository::NO_PLACE, signals::Signals, style,
+    Exit, Failure, job::Job, mcp::target::Server, process_guard::block_on_guarded, repository::NO_PLACE, style,
 };
 use rehearse_check::{IssuerOptions, Login, check_issuer};
 use rehearse_client::oauth::{Authorizer, Options, open_url};
@@ -69,7 +72,6 @@ async fn check(
     server: Option<&Server>,
     checked: &mut CheckResult,
 ) -> Result<bool, Failure> {
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let begun = std::time::Instant::now();
     let url = server.map(url_of).transpose()?;
     let found = match &url {
@@ -88,6 +90,7 @@ async fn check(
         (Some(Err(error)), None) => return Err(Failure::cannot(error.to_string())),
     };
     let shutdown = CancellationToken::new();
+    let mut job = Job::start(shutdown.clone(), INTERRUPTED)?;
     let mut progress = Progress::new();
     for (number, issuer) in issuers.iter().enumerate() {
         progress.begin(issuer, number, issuers.len());
@@ -104,22 +107,20 @@ async fn check(
             shutdown: shutdown.clone(),
         };
         let checking = Box::pin(check_issuer(&options));
-        tokio::pin!(checking);
-        let mut result = loop {
-            tokio::select! {
-                run = &mut checking => break run.checked,
-                () = progress.next_line() => {}
-                _ = signals.next() => shutdown.cancel(),
+        let lines = async {
+            loop {
+                progress.next_line().await;
             }
         };
+        let Some(mut result) = job.run_with(checking, lines).await.map(|run| run.checked) else { return Ok(true) };
         result.again = again(args, issuer, url.as_deref());
         checked.servers.push(result);
-        if shutdown.is_cancelled() {
+        if job.is_interrupted() {
             break;
         }
     }
     checked.duration = begun.elapsed();
-    Ok(shutdown.is_cancelled())
+    Ok(job.is_interrupted())
 }
 
 /// # Errors

@@ -15,13 +15,17 @@ use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
-use super::{progress::Progress, report_args::ReportArgs};
+use super::{
+    progress::{INTERRUPTED, Progress},
+    report_args::ReportArgs,
+};
 use crate::cli::{
     Exit, Failure,
+    job::{INTERRUPTED_AGAIN, Job},
     mcp::connection::duration,
     mock::parse_address,
     output,
-    process_guard::block_on_guarded,
+    process_guard::{block_on_guarded, program},
     shard::ShardArgs,
     signals::Signals,
     style::{self, STRONG},
@@ -29,7 +33,8 @@ use crate::cli::{
 };
 use rehearse_check::{
     client::{
-        ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, acts_of_shard, judge_client, run_client,
+        ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, acts_of_shard, judge_client, note_crashes,
+        run_client,
     },
     selects,
 };
@@ -156,6 +161,13 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         ));
     }
     checked.servers = judge_client(&runs, &args.report.only);
+    if args.acts.len() == 1 && args.report.only.is_empty() {
+        note_crashes(&mut checked.servers, &runs);
+        let crashed = runs.iter().skip(1).filter(|_| usual == Some(0));
+        for (run, code) in crashed.filter_map(|run| Some((run, run.exit_code.filter(|code| *code != 0)?))) {
+            style::warn(&format!("act {}: the client ended with exit code {code}{}", run.acts.join(", "), run.said));
+        }
+    }
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {
         server.target = words.join(" ");
@@ -185,7 +197,7 @@ impl ClientArgs {
     /// # Errors
     /// Several were asked for, or the address is in use.
     async fn attach(&self, mut scripts: Vec<ActScript>) -> Result<Vec<ActRun>, Failure> {
-        let mut signals = install_signals()?;
+        let mut signals = Signals::install()?;
         // What others are compared with is not served.
         scripts.retain(|act| self.acts.is_empty() || self.acts.iter().any(|it| selects(it, &act.name)));
         let act = if self.acts.is_empty() { Some(scripts.swap_remove(0)) } else { scripts.pop() };
@@ -200,8 +212,9 @@ impl ClientArgs {
     /// # Errors
     /// A mock or the client cannot be started.
     async fn run_acts(&self, acts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
-        let mut signals = install_signals()?;
         let (sender, mut events) = unbounded_channel();
+        let shutdown = CancellationToken::new();
+        let mut job = Job::start(shutdown.clone(), INTERRUPTED)?;
         let options = ClientOptions {
             command: self.command.clone(),
             triggers: self.triggers.clone(),
@@ -212,23 +225,15 @@ impl ClientArgs {
             program: Some(program()?),
             are_merged: self.acts.is_empty(),
             events: Some(sender),
-            shutdown: CancellationToken::new(),
+            shutdown,
         };
         let mut progress = Progress::new();
         let running = run_client(acts, &options);
-        tokio::pin!(running);
-        let runs = loop {
-            tokio::select! {
-                runs = &mut running => break runs?,
-                Some(event) = events.recv() => self.show(event, &mut progress),
-                () = progress.next_line() => {}
-                _ = signals.next() => options.shutdown.cancel(),
-            }
-        };
-        while let Ok(event) = events.try_recv() {
-            self.show(event, &mut progress);
+        let show = |progress: &mut Progress, event| self.show(event, progress);
+        match progress.watch(&mut job, running, &mut events, show).await {
+            Some(runs) => Ok((runs?, job.is_interrupted())),
+            None => Err(Failure::cannot(INTERRUPTED_AGAIN)),
         }
-        Ok((runs, options.shutdown.is_cancelled()))
     }
 
     fn show(&self, event: ClientEvent, progress: &mut Progress) {
@@ -242,14 +247,4 @@ impl ClientArgs {
             }
         }
     }
-}
-
-/// # Errors
-/// The path of this program is not known.
-fn program() -> Result<PathBuf, Failure> {
-    std::env::current_exe().map_err(|error| Failure::cannot(format!("cannot run the client: {error}")))
-}
-
-fn install_signals() -> Result<Signals, Failure> {
-    Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))
 }

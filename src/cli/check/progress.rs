@@ -5,9 +5,18 @@ use std::{future::pending, io::IsTerminal, time::Duration};
 use indicatif::ProgressBar;
 use rehearse_check::CheckEvent;
 use rehearse_protocol::Version;
-use tokio::time::{Instant, Interval, interval_at};
+use tokio::{
+    sync::mpsc::UnboundedReceiver,
+    time::{Instant, Interval, interval_at},
+};
 
-use crate::cli::style::{print, printable, progress};
+use crate::cli::{
+    job::Job,
+    style::{print, printable, progress},
+};
+
+/// What the first signal prints.
+pub(super) const INTERRUPTED: &str = "interrupted: reporting what was found so far\n";
 
 /// How often a line says how far a run is.
 const EVERY: Duration = Duration::from_secs(10);
@@ -31,6 +40,29 @@ impl Progress {
         let (bar, begun) = (progress("{spinner} {wide_msg} {elapsed}", None), Instant::now());
         let lines = has_lines.then(|| interval_at(begun + EVERY, EVERY));
         Progress { bar, begun, lines, target: String::new(), versions: Vec::new() }
+    }
+
+    /// Runs work that sends events, and shows each; `None` if it was interrupted twice.
+    pub(super) async fn watch<T, E>(
+        &mut self,
+        job: &mut Job,
+        work: impl Future<Output = T>,
+        events: &mut UnboundedReceiver<E>,
+        mut show: impl FnMut(&mut Progress, E),
+    ) -> Option<T> {
+        let shown = async {
+            loop {
+                tokio::select! {
+                    Some(event) = events.recv() => show(self, event),
+                    () = self.next_line() => {}
+                }
+            }
+        };
+        let done = job.run_with(work, shown).await;
+        while let Ok(event) = events.try_recv() {
+            show(self, event);
+        }
+        done
     }
 
     /// Waits until a new line is due, and prints it; for ever on a terminal. Cancel-safe.
@@ -67,12 +99,6 @@ impl Progress {
         self.versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
         let versions: Vec<_> = self.versions.iter().map(|(version, word)| format!("{version}{word}")).collect();
         self.bar.set_message(format!("{}: {}", self.target, versions.join("  ")));
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
     }
 }
 

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::SystemTime};
 use clap::Args;
 
 use super::{baseline, checks};
-use crate::cli::{Exit, Failure, output, report::MoreReports, style};
+use crate::cli::{Exit, Failure, report::MoreReports, secrets::Secrets, style};
 use rehearse_check::selects;
 use rehearse_conformance::{Check, Role};
 use rehearse_report::{
@@ -115,6 +115,10 @@ impl ReportArgs {
         is_interrupted: bool,
     ) -> Result<(), Failure> {
         let has_error = checked.servers.iter().any(|server| server.error.is_some());
+        if baseline.is_some() {
+            // A baseline holds what a report says.
+            checked.servers = Secrets::known().hidden_in(std::mem::take(&mut checked.servers))?;
+        }
         if let (Some(baseline), Some(path)) = (baseline.filter(|_| !is_interrupted), &self.baseline) {
             let is_whole = !has_error && self.only.is_empty() && is_whole;
             baseline::apply(&baseline, checked, path, is_whole, self.update_baseline && !has_error)?;
@@ -130,13 +134,14 @@ impl ReportArgs {
     /// It cannot be written.
     pub(super) fn write(&self, result: CheckResult, directory: PathBuf) -> Result<Exit, Failure> {
         let verdict = result.verdict;
-        let official = self.official_ids.then(|| result.render_official(self.format));
         let results = Results { check: Some(result), ..Results::default() };
         let is_verbose = self.verbose;
         let layout = Layout { width: style::width(), directory, is_verbose, ..Layout::default() };
-        let report = official.unwrap_or_else(|| results.render(self.format, &layout));
-        output::write_report(&report, self.format, self.output.as_deref())?;
-        self.reports.write(results)?;
+        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
+            let official = results.check.as_ref().filter(|_| self.official_ids);
+            let official = official.map(|check| check.render_official(self.format));
+            official.unwrap_or_else(|| results.render(self.format, &layout))
+        })?;
         Ok(verdict.into())
     }
 }

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::cli::{
     Failure,
+    job::Job,
     mcp::{list_tools::name_of, session::first_notices},
     process_guard::block_on_guarded,
     profile::tool_findings,
     secrets::Secrets,
-    signals::Signals,
     style,
 };
 use rehearse_client::{
@@ -34,6 +34,7 @@ use rehearse_client_configs::{
 use rehearse_document::{Node, Source, nearest};
 use rehearse_hub::Notice;
 use rehearse_profile::{Profile, builtin_of_dialect};
+use rehearse_protocol::List;
 use rehearse_report::findings::{Contact, Finding};
 
 const CONCURRENCY: usize = 8;
@@ -158,11 +159,11 @@ fn plan(checked: &[CheckedFile]) -> Vec<Candidate> {
 }
 
 async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), Failure> {
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     // The packages of a release file are downloaded first.
     let concurrency = if plan.iter().any(|candidate| candidate.release.is_some()) { 1 } else { CONCURRENCY };
     let progress = style::progress("{spinner} connecting {pos}/{len} {wide_msg}", Some(plan.len()));
     let cancel = CancellationToken::new();
+    let mut job = Job::start(cancel.clone(), "interrupted: stopping the servers\n")?;
     let reached = stream::iter(plan).map(|candidate| {
         let (progress, cancel) = (&progress, &cancel);
         // Boxed, because several large futures exist at once.
@@ -174,7 +175,7 @@ async fn execute(plan: Vec<Candidate>) -> Result<(Vec<CandidateResult>, bool), F
         })
     });
     let reaching = reached.buffer_unordered(concurrency).collect::<Vec<_>>();
-    let outcomes = signals.run_until_signal(&cancel, "interrupted: stopping the servers\n", reaching).await;
+    let outcomes = job.run(reaching).await;
     progress.finish_and_clear();
     Ok((outcomes.unwrap_or_default(), cancel.is_cancelled()))
 }
@@ -337,6 +338,9 @@ fn reason(error: &ConnectError) -> String {
         ConnectError::Closed { detail, output, .. } => {
             (format!("the server closed the connection during the handshake: {detail}"), output)
         }
+        ConnectError::Both { discover, initialize } => {
+            return format!("`server/discover`: {discover}; `initialize`: {}", reason(initialize));
+        }
         error => return error.to_string(),
     };
     what + &wrong_output(output.as_ref())
@@ -347,7 +351,7 @@ async fn list(session: &Session, cancel: &CancellationToken, is_released: bool) 
     let info = session.info();
     let own = info.server_info.as_deref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     let prompts = match is_released && info.declares("prompts") {
-        true => session.list_prompts(options()).await.map(|it| it.valid().filter_map(name_of).collect()),
+        true => session.list(List::Prompts, options()).await.map(|it| it.valid().filter_map(name_of).collect()),
         false => Ok(Vec::new()),
     };
     let mut listed = Listed { info: own, prompts: prompts.unwrap_or_default(), ..Listed::default() };
@@ -362,7 +366,7 @@ async fn list(session: &Session, cancel: &CancellationToken, is_released: bool) 
         why: malformed.to_string(),
     };
     listed.unusable = listing.malformed.iter().map(notice).collect();
-    listed.definitions = listing.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()).collect();
+    listed.definitions = listing.all_values().collect();
     listed.names = listing.valid().filter_map(name_of).collect();
     Ok(listed)
 }

@@ -14,8 +14,8 @@ use rehearse_client_configs::{
     server::{OAuth, ToolFilter},
 };
 use rehearse_hub::configured::server_params;
+use rehearse_protocol::List;
 use rehearse_report::findings::{Contact, Server};
-use serde_json::Value as Json;
 
 /// Starts the server once, and compares every release file with it. `Some` is the exit code after a failure that has been
 /// printed.
@@ -35,12 +35,12 @@ pub(super) fn compare_all(checked: &mut [CheckedFile], command: &str) -> Result<
     };
     let info =
         |key: &str| surface.server.as_ref().and_then(|server| server[key].as_str()).unwrap_or_default().to_owned();
-    let names = |list: &Option<Vec<Json>>| {
-        let names = list.iter().flatten().filter_map(|item| item["name"].as_str());
+    let names = |list: List| {
+        let names = surface.list(list).into_iter().flatten().filter_map(|item| item["name"].as_str());
         names.map(ToOwned::to_owned).collect()
     };
     let (name, version) = (info("name"), info("version"));
-    let offered = Offered { name, version, tools: names(&surface.tools), prompts: names(&surface.prompts) };
+    let offered = Offered { name, version, tools: names(List::Tools), prompts: names(List::Prompts) };
     for CheckedFile { file, release, .. } in checked {
         if let Some((release, root)) = release {
             file.add(compare(*release, root, &offered));

@@ -168,14 +168,15 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     result.decide();
     let is_accepted = args.update && result.refused_calls.is_empty();
     let verdict = if is_accepted { Verdict::Passed } else { result.verdict };
-    let mut results = Results { diff: Some(result), ..Results::default() };
-    if matches!(args.format, Format::Sarif | Format::Github) {
-        repository::make_relative(&mut results);
-    }
+    let results = Results { diff: Some(result), ..Results::default() };
     let layout =
         Layout { width: style::width(), is_verbose: args.verbose, directory: repository::root(), ..Layout::default() };
-    output::write_report(&results.render(args.format, &layout), args.format, args.output.as_deref())?;
-    args.reports.write(results)?;
+    args.reports.write_with(results, args.format, args.output.as_deref(), |results| {
+        if matches!(args.format, Format::Sarif | Format::Github) {
+            repository::make_relative(results);
+        }
+        results.render(args.format, &layout)
+    })?;
     if args.update {
         output::write_file(Path::new(&args.old), new.surface.to_text().as_bytes())?;
         style::print(&format!("wrote {}\n", args.old));

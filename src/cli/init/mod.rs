@@ -8,9 +8,14 @@ use std::{
     fs::{self, File},
     io::ErrorKind,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use super::{Exit, Failure, mcp::target::TargetArgs, output};
+use super::{
+    Exit, Failure,
+    mcp::{connection::duration, target::TargetArgs},
+    output,
+};
 
 const WORKFLOW: (&str, &str) = (".github/workflows/rehearse.yml", include_str!("workflow.yml"));
 const FILES: [(&str, &str); 3] = [
@@ -47,6 +52,12 @@ pub(super) struct InitArgs {
     /// Only write a server.json, with which the MCP registry publishes the server
     #[arg(long)]
     server_json: bool,
+    /// Timeout from the start of the server to the end of its handshake [default: from the config, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    start_timeout: Option<Duration>,
+    /// Timeout of each request; after six times as long nothing more is called [default: from the config, at most 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
     /// Overwrite the files of the server
     #[arg(long)]
     force: bool,

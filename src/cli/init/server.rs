@@ -3,10 +3,15 @@
 //! The server is listed, and what may be called is called once. That is a recording, so it becomes the scenario and the mock
 //! as any recording does. Its lists become steps such as `discover`.
 
-use std::{path::Path, time::SystemTime};
+use std::{
+    path::Path,
+    pin::pin,
+    time::{Duration, SystemTime},
+};
 
 use clap::Parser;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{InitArgs, WORKFLOW, write_new};
@@ -17,17 +22,15 @@ use crate::cli::{
     output,
     process_guard::block_on_guarded,
     scenario_server::{scenario_server, variables, without_variables},
-    style,
+    style::{self, printable},
     trace_file::mask,
 };
 use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
-use rehearse_client::{
-    CallOptions, ClientRecorder, ConnectOptions, Failure as CallFailure, Listing, Session, ToolPermission,
-};
-use rehearse_document::json_schema::example;
+use rehearse_client::{CallOptions, Session, ToolPermission, example_operation};
+use rehearse_document::template::without_templates;
 use rehearse_mock::recording::RecordedScript;
 use rehearse_protocol::{
-    Trace,
+    List, Trace,
     trace_file::{ConnectionInfo, RecordedConnection, TraceFile},
 };
 use rehearse_scenario::{RecordedScenario, Replay, ReplayTarget, RunOptions, replay};
@@ -35,6 +38,12 @@ use rehearse_system::program::quoted;
 
 /// The most resources that are read.
 const MAX_READS: usize = 20;
+/// How long one request may take, unless the user says more.
+const LONGEST_CALL: Duration = Duration::from_secs(10);
+/// After what time without an answer something is said.
+const SILENCE: Duration = Duration::from_secs(3);
+/// How many requests may take as long as they may, before nothing more is called.
+const MOST_WAITS: u32 = 6;
 /// The name of a tool that no server has.
 const UNKNOWN: &str = "no_such_tool";
 
@@ -47,7 +56,11 @@ struct Survey {
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
-    let server = args.target.one("--stdio or --http")?;
+    let mut server = args.target.one("--stdio or --http")?;
+    let timeouts = &mut server.resolved.config.timeouts;
+    timeouts.connect = args.start_timeout.unwrap_or(timeouts.connect);
+    timeouts.call = args.timeout.unwrap_or(timeouts.call.min(LONGEST_CALL));
+    timeouts.list = args.timeout.unwrap_or(timeouts.list);
     let permission = ToolPermission { allowed: args.allow_tools.clone(), ..ToolPermission::default() };
     let survey = block_on_guarded(Box::pin(survey(&server, &permission)))?;
     let name = survey.name.clone();
@@ -59,7 +72,7 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     }
     let info = ConnectionInfo::new(&*name, server.resolved.config.target.transport());
     let mut file = TraceFile { connections: vec![RecordedConnection { info, trace: survey.trace }], is_cut: false };
-    let recorded = RecordedScenario::all(&file).pop().map(RecordedScenario::with_surface);
+    let recorded = RecordedScenario::all_with_surface(&file).pop();
     let Some(mut recorded) = recorded else {
         return Err(Failure::cannot(format!("the server '{}' has answered nothing", server.name())));
     };
@@ -87,9 +100,17 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     let (one, other) = (scenario.display(), mock.display());
     let third = if is_new { "wrote " } else { "exists" };
     style::print(&format!("wrote  {one}\nwrote  {other}\n{third} {}\n\n", place.display()));
-    let ran = Cli::try_parse_from(["rehearse", "run", &scenario.display().to_string()]);
-    let exit = ran.map_err(|error| Failure::cannot(error.to_string()))?.command.run()?;
     let needed = variables(&written);
+    // What was typed is in no file, so the scenario runs only where its variables are set.
+    let exit = match needed.iter().all(|name| std::env::var_os(name).is_some()) {
+        true => {
+            let limit = format!("{}ms", server.resolved.config.timeouts.connect.as_millis());
+            let file = scenario.display().to_string();
+            let ran = Cli::try_parse_from(["rehearse", "run", "--start-timeout", &limit, &file]);
+            ran.map_err(|error| Failure::cannot(error.to_string()))?.command.run()?
+        }
+        false => Exit::Success,
+    };
     let set = if needed.is_empty() { String::new() } else { format!("\nThe scenario needs: {}\n", needed.join(", ")) };
     let (scenario, mock) = (quoted(&scenario.display().to_string()), quoted(&mock.display().to_string()));
     let next = [
@@ -108,44 +129,73 @@ const RUN: &str = "      - run: rehearse run";
 /// The same after what a server needs.
 const INSTALL: &str = "      # Install your server here: the scenario starts it.\n      - run: rehearse run";
 
+/// What waits for a server, and says so after a while.
+struct Waiting {
+    /// How long one request may take.
+    limit: Duration,
+    /// When nothing more is called.
+    end: Instant,
+    uncalled: usize,
+}
+
+impl Waiting {
+    /// The result of what is done; after a while, each time, what that is.
+    async fn for_result<T>(&self, what: &str, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            match timeout(SILENCE.min(self.limit / 2), &mut work).await {
+                Ok(done) => return done,
+                Err(_) => style::print(&format!("waiting for {}…\n", printable(what))),
+            }
+        }
+    }
+
+    /// Sends a request, if there is time. What comes is in the recording.
+    async fn call<T>(&mut self, what: &str, work: impl Future<Output = T>) {
+        match Instant::now() < self.end {
+            true => drop(self.for_result(what, work).await),
+            false => self.uncalled += 1,
+        }
+    }
+}
+
 /// Lists everything, and calls what may be called.
 async fn survey(server: &Server, permission: &ToolPermission) -> Result<Survey, Failure> {
-    let (config, recorder) = (&server.resolved.config, ClientRecorder::new());
-    let options = ConnectOptions { recorder: recorder.clone(), ..ConnectOptions::default() };
-    let session = Session::connect_with(config, default_protocol(config), options).await;
+    let config = &server.resolved.config;
+    let limit = config.timeouts.call;
+    let mut waiting = Waiting { limit, end: Instant::now(), uncalled: 0 };
+    let connecting = Box::pin(Session::connect(config, default_protocol(config)));
+    let session = waiting.for_result("the server", connecting).await;
     let session =
         session.map_err(|error| Failure::cannot(format!("cannot connect to server '{}': {error}", server.name())))?;
-    let info = session.info();
+    waiting.end = Instant::now() + limit * MOST_WAITS;
+    let (info, recorder) = (session.info(), session.recorder().clone());
     let own = info.server_info.as_deref().map(json_of).unwrap_or_default();
     let name = file_name(own["name"].as_str().unwrap_or_else(|| server.name()));
     let mut uncalled = Vec::new();
     let options = CallOptions::default;
-    if info.declares("tools") {
-        let tools = items(session.list_tools(options()).await);
-        let (called, others): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| permission.allows(tool));
-        uncalled = others;
-        for tool in &called {
-            let arguments = example::object(&tool["inputSchema"]);
-            // What comes is in the recording.
-            let _ = session.call_tool(text(&tool["name"]), Some(arguments), options()).await;
+    for list in info.lists() {
+        let what = format!("the {}", list.title().to_lowercase());
+        let listing = waiting.for_result(&what, session.list(list, options())).await.unwrap_or_default();
+        let is_tools = list == List::Tools;
+        let (used, others): (Vec<_>, Vec<_>) = listing.values().partition(|item| !is_tools || permission.allows(item));
+        uncalled.extend(others);
+        let most = if list == List::Resources { MAX_READS } else { usize::MAX };
+        for (item, operation) in used.iter().filter_map(|item| Some((item, example_operation(list, item)?))).take(most)
+        {
+            let what = format!("the {} {}", list.noun(), text(&item[list.key()]));
+            waiting.call(&what, session.perform(operation, options())).await;
         }
-        let needs = |tool: &&Value| tool["inputSchema"]["required"].as_array().is_some_and(|it| !it.is_empty());
-        let refused = called.iter().find(needs).map_or(UNKNOWN, |tool| text(&tool["name"]));
-        let _ = session.call_tool(refused, Some(Map::new()), options()).await;
+        if is_tools {
+            let needs = |tool: &&Value| tool["inputSchema"]["required"].as_array().is_some_and(|it| !it.is_empty());
+            let refused = used.iter().find(needs).map_or(UNKNOWN, |tool| text(&tool["name"]));
+            let refusal = session.call_tool(refused, Some(Map::new()), options());
+            waiting.call(&format!("the tool {refused}"), refusal).await;
+        }
     }
-    if info.declares("resources") {
-        for resource in items(session.list_resources(options()).await).iter().take(MAX_READS) {
-            let _ = session.read_resource(text(&resource["uri"]), options()).await;
-        }
-        let _ = session.list_resource_templates(options()).await;
-    }
-    if info.declares("prompts") {
-        for prompt in items(session.list_prompts(options()).await) {
-            let arguments = prompt["arguments"].as_array().into_iter().flatten();
-            let required = arguments.filter(|argument| argument["required"] == true);
-            let required = required.map(|argument| (text(&argument["name"]).to_owned(), "test".into()));
-            let _ = session.get_prompt(text(&prompt["name"]), Some(required.collect()), options()).await;
-        }
+    if waiting.uncalled > 0 {
+        let count = waiting.uncalled;
+        style::warn(&format!("{count} more were not called: the server takes too long; a longer --timeout calls them"));
     }
     session.close().await;
     Ok(Survey { name, trace: recorder.trace(), uncalled })
@@ -175,16 +225,11 @@ fn comment(uncalled: &[Value]) -> String {
                        # number sign and run `rehearse run --update`, or run `rehearse init` with --allow-tool NAME.\n"
             .to_owned();
     for tool in uncalled {
-        let name = text(&tool["name"]);
-        let call = json!({ "tool": name, "args": example::object(&tool["inputSchema"]) });
-        comment += &format!("  # - {{ call: {call}, snapshot: call-{} }}\n", file_name(name));
+        let Some((key, call)) = example_operation(List::Tools, tool).map(|it| it.step()) else { continue };
+        let name = file_name(text(&tool["name"]));
+        comment += &format!("  # - {{ {key}: {}, snapshot: call-{name} }}\n", without_templates(call));
     }
     comment
-}
-
-/// The items of a list; none if there is no list.
-fn items(listing: Result<Listing, CallFailure>) -> Vec<Value> {
-    listing.map(|listing| listing.valid().map(json_of).collect()).unwrap_or_default()
 }
 
 fn json_of(raw: &RawValue) -> Value {

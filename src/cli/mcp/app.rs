@@ -10,24 +10,23 @@ use serde_json::{Value, json};
 
 use self::{
     host::AppHost,
-    page::{AppPage, page_uri},
+    page::{AppPage, PURPOSES, page_uri},
 };
 use super::{
     args::CommonArgs,
     arguments::Arguments,
-    call_tool::{ResolvedTool, resolve_tool},
+    call_tool::resolve_tool,
     connection::PolicyArgs,
     error::{CommandError, exit_of},
     print::{print, print_json},
     session::{HubSession, run_with_user},
     target::Select,
-    tool_call::ToolCall,
+    tool_call::{ResolvedTool, ToolCall},
 };
 use crate::cli::{
     Exit, Failure, Format,
     style::{STRONG, printable},
     terminal_user::TerminalUser,
-    usage_hint::wrong_arguments,
 };
 use rehearse_protocol::names::{APP_MIME, APPS_EXTENSION};
 use rehearse_system::program::open_url;
@@ -70,7 +69,7 @@ pub(super) fn run(args: &AppArgs) -> Result<Exit, Failure> {
     let Some((tool, words)) = args.words.split_first() else {
         return Err(Failure::Usage("the name of a tool is required".to_owned()));
     };
-    let arguments = Arguments::read(None, words).map_err(|wrong| Failure::Usage(wrong_arguments(wrong, words)))?;
+    let arguments = Arguments::read(None, words)?;
     let chromium = args.screenshot.as_ref().map(|_| screenshot::chromium()).transpose()?;
     let mut servers = args.common.servers(Select::from_name(args.server.as_deref()))?;
     for server in &mut servers {
@@ -92,7 +91,7 @@ pub(super) fn run(args: &AppArgs) -> Result<Exit, Failure> {
                 let why = format!("the tool {:?} has no app: `_meta.ui.resourceUri` names no page", tool.original);
                 return Err(Failure::Usage(why).into());
             };
-            let arguments = arguments.typed(Some(&tool.input_schema)).map_err(Failure::Usage)?;
+            let arguments = arguments.typed(Some(&tool.input_schema))?;
             let called = ToolCall::send_with_log(hub_session, &tool, arguments.clone(), None).await?;
             let Some(result) = called.raw(hub_session) else { return Ok(called.exit()) };
             let read = async |session: &rehearse_client::Session, options| session.read_resource(&uri, options).await;
@@ -112,7 +111,7 @@ pub(super) fn run(args: &AppArgs) -> Result<Exit, Failure> {
             if args.open || chromium.is_some() {
                 let host = AppHost::start(&page, &definition, &arguments.into(), &result).await;
                 let host = host.map_err(|error| Failure::cannot(format!("cannot serve the page: {error}")))?;
-                let shown = show(hub_session, args, &host, chromium.as_deref()).await;
+                let shown = show(hub_session, args, &host, &page, chromium.as_deref()).await;
                 let notes = host.notes();
                 host.stop().await;
                 shown?;
@@ -136,11 +135,12 @@ async fn show(
     hub_session: &HubSession,
     args: &AppArgs,
     host: &AppHost,
+    page: &AppPage,
     chromium: Option<&[String]>,
 ) -> Result<(), CommandError> {
     if let (Some(file), Some(chromium)) = (&args.screenshot, chromium) {
         tokio::select! {
-            saved = screenshot::save(chromium, &host.url, file) => saved?,
+            saved = screenshot::save(chromium, host, page, file) => saved?,
             () = hub_session.interrupted() => return Ok(()),
         }
         hub_session.note(&format!("saved {}", file.display()));
@@ -150,6 +150,7 @@ async fn show(
         hub_session.warn(&format!("no browser can be opened: {error}"));
     }
     hub_session.note(&format!("the page is at {} until you close it", host.url));
+    hub_session.note("your browser may let a page reach any host by WebRTC and `preconnect`, which no policy stops");
     tokio::select! {
         () = host.closed() => {}
         () = hub_session.interrupted() => {}
@@ -165,13 +166,7 @@ fn summary(page: &AppPage, tool: &Value) -> String {
         printable(&page.mime_type),
         page.html.len()
     )];
-    let purposes = [
-        ("requests to", "connectDomains"),
-        ("scripts, styles and media from", "resourceDomains"),
-        ("frames from", "frameDomains"),
-        ("base", "baseUriDomains"),
-    ];
-    let allowed = purposes.iter().map(|(purpose, key)| (purpose, page.origins(key)));
+    let allowed = PURPOSES.iter().map(|(purpose, key)| (purpose, page.origins(key)));
     let allowed = allowed.filter(|(_, origins)| !origins.is_empty());
     let allowed: Vec<_> = allowed.map(|(purpose, origins)| format!("{purpose} {}", origins.join(" "))).collect();
     let or = |texts: String, none: &str| if texts.is_empty() { none.to_owned() } else { texts };

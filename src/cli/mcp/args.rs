@@ -52,7 +52,7 @@ pub(super) struct FormatArgs {
 
 /// The arguments of a command that requests content from one server.
 #[derive(Debug, clap::Args)]
-pub(super) struct ContentArgs {
+pub(crate) struct ContentArgs {
     /// The server; optional if there is only one
     #[arg(long, value_name = "NAME")]
     pub(super) server: Option<String>,

@@ -5,6 +5,7 @@ use std::{io, path::Path};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::json_tokens::inexact_number;
+use crate::cli::{Failure, usage_hint::wrong_arguments};
 use rehearse_document::{
     json_schema::{Type, View},
     text::{text, text_of},
@@ -35,10 +36,11 @@ impl Arguments {
     ///
     /// # Errors
     /// A word has another form, or cannot be read.
-    pub(crate) fn read<'w>(
-        args: Option<&str>,
-        words: impl IntoIterator<Item = &'w String>,
-    ) -> Result<Arguments, String> {
+    pub(crate) fn read(args: Option<&str>, words: &[String]) -> Result<Arguments, Failure> {
+        Arguments::read_all(args, words).map_err(|wrong| Failure::Usage(wrong_arguments(wrong, words)))
+    }
+
+    fn read_all(args: Option<&str>, words: &[String]) -> Result<Arguments, String> {
         let mut arguments = Arguments::default();
         if let Some(args) = args {
             let text = if args == "-" || args.starts_with('@') { text_at(args)? } else { args.to_owned() };
@@ -78,7 +80,11 @@ impl Arguments {
     ///
     /// # Errors
     /// A text that cannot have the type of the schema.
-    pub(crate) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
+    pub(crate) fn typed(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, Failure> {
+        self.converted(schema).map_err(Failure::Usage)
+    }
+
+    fn converted(self, schema: Option<&RawValue>) -> Result<Map<String, Value>, String> {
         let schema: Value = schema.and_then(|schema| serde_json::from_str(schema.get()).ok()).unwrap_or_default();
         let mut object = self.objects;
         let mut lists: Vec<String> = Vec::new();
@@ -117,14 +123,16 @@ impl Arguments {
     ///
     /// # Errors
     /// A JSON value that is not a string.
-    pub(crate) fn texts(self) -> Result<Map<String, Value>, String> {
+    pub(crate) fn texts(self) -> Result<Map<String, Value>, Failure> {
         let mut object = self.objects;
         object.extend(self.single.into_iter().map(|(name, argument)| match argument {
             ArgumentValue::Text(text) => (name, Value::String(text)),
             ArgumentValue::Json(value) => (name, value),
         }));
         match object.iter().find(|(_, value)| !value.is_string()) {
-            Some((name, value)) => Err(format!("{name}: prompt arguments must be strings, found {value}")),
+            Some((name, value)) => {
+                Err(Failure::Usage(format!("{name}: prompt arguments must be strings, found {value}")))
+            }
             None => Ok(object),
         }
     }
@@ -258,7 +266,7 @@ mod tests {
     fn typed(words: &[&str], schema: &Value) -> Result<Value, String> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
         let schema = RawValue::from_string(schema.to_string()).expect("JSON");
-        Arguments::read(None, &words)?.typed(Some(&schema)).map(Value::Object)
+        Arguments::read_all(None, &words)?.converted(Some(&schema)).map(Value::Object)
     }
 
     #[test]
@@ -333,15 +341,15 @@ mod tests {
             Arguments::read(Some(r#"{"a": 1, "b": 1}"#), &words).expect("reads").typed(None).expect("types");
         let text = json!({ "b": 2, "c": 3 });
         assert_eq!(Value::Object(arguments), json!({ "a": 1, "b": 2, "c": 4, "text": text }));
-        assert!(Arguments::read(Some("[]"), []).expect_err("a list").starts_with("invalid tool arguments JSON: "));
-        assert!(Arguments::read(Some("@/gone"), []).expect_err("no file").starts_with("cannot read /gone: "));
+        assert!(Arguments::read_all(Some("[]"), &[]).expect_err("a list").starts_with("invalid tool arguments JSON: "));
+        assert!(Arguments::read_all(Some("@/gone"), &[]).expect_err("no file").starts_with("cannot read /gone: "));
     }
 
     #[test]
     fn arguments_of_prompts_are_texts() {
         let words = ["a=1".to_owned(), "b:=\"x\"".to_owned()];
         let texts = Arguments::read(None, &words).expect("reads").texts();
-        assert_eq!(texts.map(Value::Object), Ok(json!({ "a": "1", "b": "x" })));
-        assert!(Arguments::read(Some(r#"{"a":1}"#), []).expect("reads").texts().is_err());
+        assert_eq!(Value::Object(texts.expect("texts")), json!({ "a": "1", "b": "x" }));
+        assert!(Arguments::read(Some(r#"{"a":1}"#), &[]).expect("reads").texts().is_err());
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::cli::{
     Exit, Failure, Format,
+    process_guard::runtime,
     signals::Signals,
     style::{self, BAD, DOUBTFUL, GOOD, STRONG, printable},
 };
@@ -160,11 +161,8 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
         return Err(Failure::cannot(what));
     }
     let authorizer = authorizer(server, options)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
-    let got = runtime.block_on(async {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+    let got = runtime()?.block_on(async {
+        let mut signals = Signals::install()?;
         let authorizing = async {
             tokio::select! {
                 got = Box::pin(authorizer.authorize()) => got.map(Some).map_err(|error| failed(server, &error)),
@@ -209,11 +207,9 @@ fn status(args: &AuthArgs, servers: &[Server]) -> Result<Exit, Failure> {
 }
 
 fn logout(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::cannot(format!("cannot start the async runtime: {error}")))?;
     let authorizer = authorizer(server, authorization::options(server, Consent::NonInteractive))?;
     let LogoutResult { had_token, is_revoked } =
-        runtime.block_on(args.run_traced(server, &authorizer, delete_token(server, &authorizer)))?;
+        runtime()?.block_on(args.run_traced(server, &authorizer, delete_token(server, &authorizer)))?;
     match args.print.format() {
         Format::Json => {
             print_json(&json!({ "server": server.name(), "loggedOut": had_token, "revoked": is_revoked }))?;

@@ -73,6 +73,11 @@ pub(super) fn authorizer(server: &Server, ask: Consent) -> Option<Authorizer> {
     Authorizer::new(url, options(server, ask)).ok().filter(|_| !has_authorization(server))
 }
 
+/// The authorizer of a server for which `rehearse mcp auth` has stored a token. The user is asked nothing.
+pub(in crate::cli) fn stored_authorizer(server: &Server) -> Option<Authorizer> {
+    authorizer(server, Consent::NonInteractive).filter(|authorizer| matches!(authorizer.status(), Ok(Some(_))))
+}
+
 /// The URL of a server over the network.
 pub(super) fn url(server: &Server) -> Option<&str> {
     endpoint(server).map(|endpoint| &*endpoint.url)

@@ -3,51 +3,28 @@
 use std::sync::Arc;
 
 use super::{
-    arguments::Arguments,
     call_tool_args::CallToolArgs,
     error::CommandError,
     list_tools::name_of,
     model_message,
-    print::print_json,
     session::{HubSession, run_with_user},
     target::Select,
-    tool_call::ToolCall,
+    tool_call::{ResolvedTool, ToolCall},
 };
-use crate::cli::{Exit, Failure, terminal_user::TerminalUser, usage_hint::wrong_arguments};
+use crate::cli::{Exit, Failure, terminal_user::TerminalUser};
 use rehearse_client as client;
 use rehearse_document::nearest;
-use rehearse_hub::{Discovery, RegisteredTool};
-
-/// The tool to call.
-pub(super) enum ResolvedTool {
-    Registered(Arc<RegisteredTool>),
-    /// The original name of a tool that its server does not list.
-    Unlisted {
-        server: Arc<str>,
-        tool: String,
-    },
-}
+use rehearse_hub::{Discovery, RegisteredTool, Registry};
 
 pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.xml {
         return model_message::run(args, path);
     }
-    if let Some(problem) = args.common.target.unquoted(&args.words) {
+    if let Some(problem) = args.common.target.unquoted(&args.call.words) {
         return Err(Failure::Usage(problem));
     }
-    let (tool, words) = match (&args.tool, args.words.split_first()) {
-        (Some(tool), _) => (tool, &args.words[..]),
-        (None, Some((tool, words))) if !tool.contains('=') && !tool.starts_with('{') => (tool, words),
-        (None, _) => {
-            return Err(Failure::Usage(
-                "--tool is required, or the name of the tool before its arguments, as `rehearse mcp list-tools` shows it"
-                    .to_owned(),
-            ));
-        }
-    };
-    let arguments =
-        Arguments::read(args.args.as_deref(), words).map_err(|wrong| Failure::Usage(wrong_arguments(wrong, words)))?;
-    let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
+    let (tool, arguments) = (args.call.tool()?, args.call.arguments()?);
+    let servers = args.common.servers(Select::from_name(args.call.server()))?;
     run_with_user(
         TerminalUser::detect(),
         &args.common,
@@ -61,46 +38,38 @@ pub(super) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
                 true => hub_session.discover().await?,
                 false => hub_session.discover_for(tool).await?,
             };
-            let level = args.log_level.as_deref();
-            let mut called = match resolve_tool(hub_session, &found, tool)? {
-                ResolvedTool::Registered(tool) => {
-                    let arguments = arguments.typed(Some(&tool.input_schema)).map_err(Failure::Usage)?;
-                    ToolCall::send_with_log(hub_session, &tool, arguments, level).await?
-                }
-                ResolvedTool::Unlisted { server, tool } => {
-                    let arguments = arguments.typed(None).map_err(Failure::Usage)?;
-                    ToolCall::send(hub_session, server, tool, arguments, level).await?
-                }
-            };
-            called.show(hub_session, args, 0).await?;
-            if args.is_json_output() {
-                print_json(&called.report(hub_session, args.form))?;
-            }
-            Ok(called.exit())
+            let tool = resolve_tool(hub_session, &found, tool)?;
+            let called = ToolCall::begin(hub_session, tool, arguments, &args.call).await?;
+            called.print(hub_session, &args.call, args.common.format()).await
         },
     )
 }
 
-/// Finds a tool by its registered name, its alias or its original name. With a single server, an unknown name is sent to
-/// that server.
-pub(super) fn resolve_tool(
+/// The tool that the servers of the session have under this registered name, alias or original name.
+///
+/// # Errors
+/// Several servers have it, or a filter excludes it.
+pub(crate) fn find_tool(
     hub_session: &HubSession,
-    found: &Discovery,
+    registry: &Registry,
     name: &str,
-) -> Result<ResolvedTool, CommandError> {
-    let resolved = |tool: &Arc<RegisteredTool>| ResolvedTool::Registered(tool.clone());
-    let aliases = found.registry.aliases();
-    if let Some(tool) = found.registry.get(name).or_else(|| found.registry.get(aliases.name(name)?)) {
-        return Ok(resolved(tool));
+) -> Result<Option<Arc<RegisteredTool>>, CommandError> {
+    let own = match &hub_session.names[..] {
+        [server] => registry.find(server, name),
+        _ => None,
+    };
+    let is_of_session = |tool: &&Arc<RegisteredTool>| hub_session.names.contains(&tool.server);
+    let alias = || registry.get(registry.aliases().name(name)?);
+    if let Some(tool) = own.or_else(|| registry.get(name).or_else(alias).filter(is_of_session)) {
+        return Ok(Some(tool.clone()));
     }
-    let same: Vec<_> = found.registry.tools().iter().filter(|tool| tool.original == name).collect();
-    let usage = |text: String| CommandError::Failure(Failure::Usage(text));
-    match &same[..] {
-        [tool] => return Ok(resolved(tool)),
+    let is_same = |tool: &&Arc<RegisteredTool>| tool.original == name && is_of_session(tool);
+    match &registry.tools().iter().filter(is_same).collect::<Vec<_>>()[..] {
+        [tool] => return Ok(Some(Arc::clone(tool))),
         [] => {}
         several => {
             let names: Vec<_> = several.iter().map(|tool| &*tool.server).collect();
-            return Err(usage(format!(
+            return Err(CommandError::usage(format!(
                 "several servers have a tool {name:?}; select one with --server: {}",
                 names.join(", ")
             )));
@@ -111,13 +80,41 @@ pub(super) fn resolve_tool(
         let listed = hub_session.hub.tool_definitions(server).map_err(CommandError::from)?;
         let is_listed = listed.iter().any(|definition| name_of(definition).as_deref() == Some(name));
         if is_listed && !member.filter.offers(member.policy, name) {
-            return Err(usage(format!("the filter of server '{server}' excludes the tool {name:?}")));
+            return Err(CommandError::usage(format!("the filter of server '{server}' excludes the tool {name:?}")));
         }
     }
-    let tools = found.registry.tools();
-    let names: Vec<&str> =
-        tools.iter().map(|tool| &*tool.original).chain(tools.iter().map(|tool| &*tool.name)).collect();
-    let near = nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    Ok(None)
+}
+
+/// The tool that may be meant by an unknown name, as a part of a sentence.
+fn near_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> String {
+    let tools = registry.tools().iter().filter(|tool| hub_session.names.contains(&tool.server));
+    let names: Vec<&str> = tools.flat_map(|tool| [&*tool.original, &*tool.name]).collect();
+    nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+}
+
+/// That no server of the session has the tool.
+pub(crate) fn no_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> CommandError {
+    let near = near_tool(hub_session, registry, name);
+    CommandError::usage(match &hub_session.names[..] {
+        [server] => format!("server '{server}' has no tool {name:?}{near}"),
+        _ => format!("no server has a tool {name:?}{near}"),
+    })
+}
+
+/// As [`find_tool`]. With a single server, an unknown name is sent to that server.
+///
+/// # Errors
+/// As there; or no server has the tool.
+pub(super) fn resolve_tool(
+    hub_session: &HubSession,
+    found: &Discovery,
+    name: &str,
+) -> Result<ResolvedTool, CommandError> {
+    if let Some(tool) = find_tool(hub_session, &found.registry, name)? {
+        return Ok(ResolvedTool::Registered(tool));
+    }
+    let near = near_tool(hub_session, &found.registry, name);
     // A server that has just let the list wait gets no second chance to do so.
     let is_overdue = found.incomplete.iter().any(|(_, failure)| matches!(failure, client::Failure::Timeout(_)));
     match &hub_session.names[..] {
@@ -135,6 +132,6 @@ pub(super) fn resolve_tool(
         _ if !found.unreachable.is_empty() => {
             Err(Failure::cannot(format!("no reachable server has a tool {name:?}{near}")).into())
         }
-        _ => Err(usage(format!("no server has a tool {name:?}{near}"))),
+        _ => Err(no_tool(hub_session, &found.registry, name)),
     }
 }

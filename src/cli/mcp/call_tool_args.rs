@@ -4,10 +4,11 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use super::{
     args::{CommonArgs, ContentArgs},
+    arguments::Arguments,
     connection::{CallArgs, PolicyArgs},
     server_log::LEVELS,
 };
-use crate::cli::{Format, terminal_user::ApprovalChoice};
+use crate::cli::{Failure, Format, terminal_user::ApprovalChoice};
 use rehearse_hub::projection::Projection;
 
 const EXAMPLES: &str = "\
@@ -24,10 +25,9 @@ Arguments: name=value is converted to the type in the schema, name:=JSON is JSON
 /// The arguments for a single call.
 const SINGLE: &[&str] = &["words", "tool", "args"];
 
-/// Call a tool and print its result
+/// A call, and what becomes of its result.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("server", |it| it.help("The server of the tool; optional if only one has it")))]
-pub(super) struct CallToolArgs {
+pub(crate) struct ToolCallArgs {
     /// The tool (unless --tool is used) and its arguments
     #[arg(value_name = "TOOL | NAME=VALUE", allow_hyphen_values = false)]
     pub(super) words: Vec<String>,
@@ -35,15 +35,69 @@ pub(super) struct CallToolArgs {
     pub(super) content: ContentArgs,
     /// The tool
     #[arg(long, value_name = "NAME")]
-    pub(super) tool: Option<String>,
+    tool: Option<String>,
     /// The arguments: a JSON object, @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
-    pub(super) args: Option<String>,
+    args: Option<String>,
     /// Print the result as a client passes it to its model: canonical, cpe, code_agent, mcpilot or engine
-    #[arg(long = "as", hide_short_help = true, value_name = "FORM", conflicts_with_all = ["format", "json", "output"])]
+    #[arg(long = "as", hide_short_help = true, value_name = "FORM", conflicts_with = "output")]
     pub(super) form: Option<Projection>,
+    /// Request log messages of at least this level, from debug to emergency
+    #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "LEVEL", value_parser = LEVELS)]
+    pub(super) log_level: Option<String>,
+}
+
+impl ToolCallArgs {
+    /// The tool and the words of its arguments.
+    ///
+    /// # Errors
+    /// No tool is named.
+    fn split(&self) -> Result<(&str, &[String]), Failure> {
+        match (&self.tool, self.words.split_first()) {
+            (Some(tool), _) => Ok((tool, &self.words)),
+            (None, Some((tool, words))) if !tool.contains('=') && !tool.starts_with('{') => Ok((tool, words)),
+            (None, _) => Err(Failure::Usage(
+                "--tool is required, or the name of the tool before its arguments, as `rehearse mcp list-tools` shows it"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// # Errors
+    /// No tool is named.
+    pub(crate) fn tool(&self) -> Result<&str, Failure> {
+        self.split().map(|(tool, _)| tool)
+    }
+
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.content.server.as_deref()
+    }
+
+    /// Reads the arguments of the tool, some of them from files or standard input.
+    ///
+    /// # Errors
+    /// An argument is wrong, or cannot be read.
+    pub(crate) fn arguments(&self) -> Result<Arguments, Failure> {
+        let (_, words) = self.split()?;
+        Arguments::read(self.args.as_deref(), words)
+    }
+
+    /// Whether standard input is an argument.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.args.iter().chain(&self.words).any(|word| word == "-")
+    }
+}
+
+/// Call a tool and print its result
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[command(mut_arg("server", |it| it.help("The server of the tool; optional if only one has it")))]
+#[command(mut_arg("form", |it| it.conflicts_with_all(["format", "json"])))]
+pub(super) struct CallToolArgs {
+    #[command(flatten)]
+    pub(super) call: ToolCallArgs,
     /// Run the XML tool calls in a model's message: a file, or - for standard input
-    #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = SINGLE)]
+    #[arg(long, value_name = "FILE", hide_short_help = true, conflicts_with_all = SINGLE, conflicts_with = "log_level")]
     pub(super) xml: Option<PathBuf>,
     /// With --xml: the maximum number of calls [default: 1]
     #[arg(long, hide_short_help = true, value_name = "NUMBER", requires = "xml", conflicts_with_all = SINGLE)]
@@ -51,9 +105,6 @@ pub(super) struct CallToolArgs {
     /// With --xml: how to approve calls that the config does not allow: ask, always or never
     #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "WHO", value_enum, default_value_t = ApprovalChoice::Always, requires = "xml", conflicts_with_all = SINGLE)]
     pub(super) approve: ApprovalChoice,
-    /// Request log messages of at least this level, from debug to emergency
-    #[arg(long, hide_short_help = true, hide_possible_values = true, value_name = "LEVEL", value_parser = LEVELS, conflicts_with = "xml")]
-    pub(super) log_level: Option<String>,
     #[command(flatten)]
     pub(super) common: CommonArgs,
     #[command(flatten)]
@@ -65,6 +116,6 @@ pub(super) struct CallToolArgs {
 impl CallToolArgs {
     /// Whether results are printed as JSON.
     pub(super) fn is_json_output(&self) -> bool {
-        self.form.is_some() || self.common.format() == Format::Json
+        self.call.form.is_some() || self.common.format() == Format::Json
     }
 }

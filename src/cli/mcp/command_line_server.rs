@@ -124,7 +124,8 @@ impl ServerArgs {
             if let Some(wrong) = quoted_command(command) {
                 return Err(wrong);
             }
-            let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), program::words)?;
+            let words = stdio.as_deref().map_or_else(|| Ok(command.clone()), program::words);
+            let words = words.map_err(|error| format!("the command has {error}"))?;
             let mut words = words.into_iter();
             let command = words.next().ok_or("--stdio has no command")?;
             let name = program::name(&command);

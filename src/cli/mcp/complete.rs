@@ -61,7 +61,7 @@ struct Completion {
 }
 
 pub(super) fn run(args: &CompleteArgs) -> Result<Exit, Failure> {
-    let context = Arguments::read(None, &args.context).and_then(Arguments::texts).map_err(Failure::Usage)?;
+    let context = Arguments::read(None, &args.context).and_then(Arguments::texts)?;
     let context = Some(context).filter(|context| !context.is_empty());
     let servers = args.common.one(args.server.as_deref(), "--server")?;
     let reference = match (&args.prompt, &args.resource) {

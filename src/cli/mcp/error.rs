@@ -17,6 +17,12 @@ pub(crate) enum CommandError {
     Listing(String),
 }
 
+impl CommandError {
+    pub(crate) fn usage(what: String) -> CommandError {
+        CommandError::Failure(Failure::Usage(what))
+    }
+}
+
 impl From<Failure> for CommandError {
     fn from(failure: Failure) -> Self {
         CommandError::Failure(failure)

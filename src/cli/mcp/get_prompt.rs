@@ -7,29 +7,28 @@ use super::{
     args::{CommonArgs, ContentArgs},
     arguments::Arguments,
     content::{Saver, print_result},
-    list_prompts::PROMPTS,
-    listing::suggest,
+    error::CommandError,
+    listing::request_item,
     print::text_of,
-    session::run_session,
+    session::{HubSession, run_session},
 };
 use crate::cli::{
-    Exit, Failure,
+    Exit, Failure, Format,
     style::{STRONG, printable},
-    usage_hint::wrong_arguments,
 };
 use rehearse_client::{self as client, Content, Session};
+use rehearse_protocol::List;
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse mcp get-prompt review language=rust code=@src/main.rs --server review
   rehearse mcp get-prompt --stdio 'npx -y mcp-prompts' greeting name=Ada --format json";
 
-/// Get a prompt and print its messages
+/// A prompt with its arguments, and what becomes of its messages.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct GetPromptArgs {
+pub(crate) struct PromptArgs {
     /// The prompt
-    name: String,
+    pub(crate) name: String,
     /// The arguments: NAME=VALUE, NAME=@FILE, a JSON object, @FILE, or - for standard input
     #[arg(value_name = "NAME=VALUE")]
     arguments: Vec<String>,
@@ -38,13 +37,21 @@ pub(super) struct GetPromptArgs {
     args: Option<String>,
     #[command(flatten)]
     content: ContentArgs,
+}
+
+/// Get a prompt and print its messages
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct GetPromptArgs {
+    #[command(flatten)]
+    prompt: PromptArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
 
 /// 2025-11-25, Prompts: Getting a Prompt.
 #[derive(Deserialize)]
-pub(crate) struct Prompt {
+struct Prompt {
     description: Option<String>,
     messages: Vec<Message>,
 }
@@ -54,7 +61,7 @@ impl Prompt {
     ///
     /// # Errors
     /// The result is invalid.
-    pub(crate) fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
+    fn parse(result: &RawValue) -> Result<Prompt, client::Failure> {
         let parsed = serde_json::from_str(result.get());
         parsed.map_err(|error| client::Failure::Malformed(format!("invalid prompt: {error}")))
     }
@@ -63,7 +70,7 @@ impl Prompt {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub(crate) fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
+    fn text(&self, saver: &mut Saver<'_>) -> Result<String, Failure> {
         let about = self.description.as_ref().map(|description| format!("{}\n\n", printable(description)));
         let shown = self.messages.iter().map(|Message { role, content }| {
             let block = match Content::parse(content.clone()) {
@@ -83,20 +90,46 @@ struct Message {
 }
 
 pub(super) fn run(args: &GetPromptArgs) -> Result<Exit, Failure> {
-    let arguments = Arguments::read(args.args.as_deref(), &args.arguments)
-        .map_err(|wrong| Failure::Usage(wrong_arguments(wrong, &args.arguments)))?;
-    let arguments = arguments.texts().map_err(Failure::Usage)?;
-    let servers = args.common.one(args.content.server.as_deref(), "--server")?;
+    let arguments = args.prompt.arguments()?;
+    let servers = args.common.one(args.prompt.server(), "--server")?;
     run_session(&args.common, &servers, async |hub_session| {
-        let server = &hub_session.names[0];
-        let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-        let get = async |session: &Session, options| session.get_prompt(&args.name, arguments.clone(), options).await;
-        let got = hub_session.request(server, get);
-        let got = got.await?.and_then(|result| Prompt::parse(&result).map(|parsed| (result, parsed)));
-        if let Err(failure) = &got {
-            suggest(hub_session, server, failure, &PROMPTS, &args.name).await;
-        }
-        let saver = Saver::new(args.content.output.as_deref(), &args.name);
-        print_result(hub_session, args.common.format(), server, &got, saver, Prompt::text).await
+        args.prompt.get(hub_session, arguments, args.common.format()).await
     })
+}
+
+impl PromptArgs {
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.content.server.as_deref()
+    }
+
+    /// Reads the arguments of the prompt, some of them from files or standard input.
+    ///
+    /// # Errors
+    /// An argument is wrong, or cannot be read.
+    pub(crate) fn arguments(&self) -> Result<Arguments, Failure> {
+        Arguments::read(self.args.as_deref(), &self.arguments)
+    }
+
+    /// Whether standard input is an argument.
+    pub(crate) fn reads_stdin(&self) -> bool {
+        self.args.iter().chain(&self.arguments).any(|word| word == "-")
+    }
+
+    /// Gets the prompt of the only server of the session, and prints its messages.
+    ///
+    /// # Errors
+    /// An argument is not a string; the request failed, or something cannot be written.
+    pub(crate) async fn get(
+        &self,
+        hub_session: &HubSession,
+        arguments: Arguments,
+        format: Format,
+    ) -> Result<Exit, CommandError> {
+        let arguments = arguments.texts()?;
+        let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+        let get = async |session: &Session, options| session.get_prompt(&self.name, arguments.clone(), options).await;
+        let got = request_item(hub_session, (List::Prompts, &self.name), get, Prompt::parse).await?;
+        let saver = Saver::new(self.content.output.as_deref(), &self.name);
+        print_result(hub_session, format, &hub_session.names[0], &got, saver, Prompt::text).await
+    }
 }

@@ -9,6 +9,7 @@ use super::{
     args::CommonArgs,
     connection::UnreachableArgs,
     error::{CommandError, FailureReport},
+    listed_item::item_text,
     print::{print, print_json},
     session::{HubSession, ServerResult, ServerResults, first_notices, run_with_user},
     target::Select,
@@ -16,11 +17,28 @@ use super::{
 use crate::cli::{
     Exit, Failure, Format,
     style::{STRONG, printable},
+    terminal_user::TerminalUser,
 };
 use rehearse_client::{self as client, CallOptions, Listing, Session};
 use rehearse_document::nearest;
-use rehearse_hub::ItemKind;
-use rehearse_report::text::printable_lines;
+use rehearse_protocol::List;
+
+pub(super) const RESOURCE_EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-resources                    of all servers
+  rehearse mcp list-resources docs --format json
+  rehearse mcp list-resources --http http://127.0.0.1:8888/mcp";
+
+pub(super) const TEMPLATE_EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-resource-templates           of all servers
+  rehearse mcp list-resource-templates --ws ws://127.0.0.1:8888/ws --format json";
+
+pub(super) const PROMPT_EXAMPLES: &str = "\
+Examples:
+  rehearse mcp list-prompts                      of all servers
+  rehearse mcp list-prompts review --format json
+  rehearse mcp list-prompts --stdio 'npx -y mcp-prompts'";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListingArgs {
@@ -32,48 +50,47 @@ pub(super) struct ListingArgs {
     unreachable: UnreachableArgs,
 }
 
-/// A kind of listed items.
-pub(crate) struct ListingKind {
-    pub(crate) item: ItemKind,
-    /// The capability that a server with such items declares.
-    pub(super) capability: &'static str,
-    /// The title of a list.
-    pub(super) title: &'static str,
-    /// The key of the list in JSON.
-    pub(super) key: &'static str,
-    /// The member that identifies an item.
-    pub(crate) name: &'static str,
-    pub(super) human: fn(&Map<String, Value>) -> String,
-}
-
-/// Prints which listed item may be meant, if a server refused a request for another one.
-pub(crate) async fn suggest(
+/// Requests an item of the only server of the session; with the result as it came. If the server refuses it, prints which
+/// listed item may be meant. The timeout excludes the time of user prompts.
+///
+/// # Errors
+/// The server cannot be reached.
+pub(super) async fn request_item<T>(
     hub_session: &HubSession,
-    server: &str,
-    failure: &client::Failure,
-    kind: &ListingKind,
-    wanted: &str,
-) {
-    let list = async |session: &Session, options| match kind.capability {
-        "prompts" => session.list_prompts(options).await,
-        _ => session.list_resources(options).await,
+    (list, wanted): (List, &str),
+    send: impl AsyncFn(&Session, CallOptions) -> Result<Box<RawValue>, client::Failure>,
+    parse: impl Fn(&RawValue) -> Result<T, client::Failure>,
+) -> Result<Result<(Box<RawValue>, T), client::Failure>, CommandError> {
+    let server = &hub_session.names[0];
+    let request = async |session: &Session, options| {
+        let (limit, send) = (session.timeouts().call, async |options: CallOptions| send(session, options).await);
+        TerminalUser::with_timeout(hub_session.person.as_ref(), limit, options, send).await
     };
-    let client::Failure::Rpc(_) = failure else { return };
-    let Ok(Ok(listing)) = hub_session.request(server, list).await else { return };
-    if let Some(near) = kind.nearest(listing.items.iter(), wanted) {
-        let kind = kind.capability.trim_end_matches('s');
-        hub_session.note(&format!("server '{server}' lists no {kind} {wanted:?}; did you mean {near:?}?"));
+    let ask = async |session: &Session, options| hub_session.hub.caching_session(session).items(list, options).await;
+    let response = hub_session.request(server, request).await?;
+    if let Err(client::Failure::Rpc(_)) = &response
+        && let Ok(Ok(listing)) = hub_session.request(server, ask).await
+        && let Some(near) = nearest_item(list, listing.items.iter(), wanted)
+    {
+        hub_session.note(&format!("server '{server}' lists no {} {wanted:?}; did you mean {near:?}?", list.noun()));
     }
+    Ok(response.and_then(|result| parse(&result).map(|parsed| (result, parsed))))
 }
 
-impl ListingKind {
-    /// The item whose identifier is most like a wanted one; `None` if that is listed.
-    pub(crate) fn nearest<'i>(&self, items: impl Iterator<Item = &'i Box<RawValue>>, wanted: &str) -> Option<String> {
-        let members = items.filter_map(|item| members_of(item));
-        let names: Vec<_> = members.filter_map(|item| Some(item.get(self.name)?.as_str()?.to_owned())).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        nearest(wanted, &names).filter(|near| *near != wanted).map(str::to_owned)
-    }
+/// The identifier of an item.
+pub(crate) fn name_of(list: List, item: &RawValue) -> Option<String> {
+    Some(members_of(item)?.get(list.key())?.as_str()?.to_owned())
+}
+
+/// The item whose identifier is most like a wanted one; `None` if that is listed.
+pub(crate) fn nearest_item<'i>(
+    list: List,
+    items: impl Iterator<Item = &'i Box<RawValue>>,
+    wanted: &str,
+) -> Option<String> {
+    let names: Vec<_> = items.filter_map(|item| name_of(list, item)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    nearest(wanted, &names).filter(|near| *near != wanted).map(str::to_owned)
 }
 
 fn members_of(item: &RawValue) -> Option<Map<String, Value>> {
@@ -109,11 +126,7 @@ impl Serialize for ServerReport<'_> {
 ///
 /// # Errors
 /// As `run_with_user`.
-pub(super) fn run(
-    args: &ListingArgs,
-    kind: &ListingKind,
-    list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
-) -> Result<Exit, Failure> {
+pub(super) fn run(args: &ListingArgs, list: List) -> Result<Exit, Failure> {
     let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
     run_with_user(
         None,
@@ -121,11 +134,11 @@ pub(super) fn run(
         &servers,
         |options| args.unreachable.apply(options),
         async |hub_session| {
-            let ServerResults { reached, outcome } = list_items(hub_session, kind, list).await?;
+            let ServerResults { reached, outcome } = list_items(hub_session, list, true).await?;
             match args.common.format() {
-                Format::Human => print(&text(kind, &reached))?,
+                Format::Human => print(&text(list, &reached))?,
                 Format::Json => {
-                    let servers = reached.iter().map(|(server, came)| report(hub_session, kind, server, came));
+                    let servers = reached.iter().map(|(server, came)| report(hub_session, list, server, came));
                     print_json(&Report { servers: servers.collect() })?;
                 }
             }
@@ -135,29 +148,28 @@ pub(super) fn run(
     )
 }
 
-/// Lists the items of each server; warns about failures.
+/// Lists the items of each server; warns about failures. Unless it is `fresh`, a list that is still current is not asked for.
 ///
 /// # Errors
 /// As [`HubSession::each`].
 pub(crate) async fn list_items(
     hub_session: &HubSession,
-    kind: &ListingKind,
-    list: impl AsyncFn(&Session, CallOptions) -> Result<Listing, client::Failure>,
-) -> Result<ServerResults<Listing>, CommandError> {
-    let list = async |session: &Session, options| match session.info().declares(kind.capability) {
-        true => list(session, options).await,
-        // Without the capability there are no items.
-        false => Ok(Listing::default()),
+    list: List,
+    fresh: bool,
+) -> Result<ServerResults<Arc<Listing>>, CommandError> {
+    let ask = async |session: &Session, options| {
+        let session = hub_session.hub.caching_session(session);
+        if fresh { session.list(list, options).await } else { session.items(list, options).await }
     };
-    let each = hub_session.each(list).await?;
+    let each = Box::pin(hub_session.each(ask)).await?;
     for (server, came) in &each.reached {
         match came {
             ServerResult::Answered(Err(failure)) => {
                 hub_session
-                    .warn(&format!("{} of server '{server}' cannot be listed: {failure}", kind.title.to_lowercase()));
+                    .warn(&format!("{} of server '{server}' cannot be listed: {failure}", list.title().to_lowercase()));
             }
             ServerResult::Answered(Ok(listing)) => {
-                let what = kind.title.to_lowercase();
+                let what = list.title().to_lowercase();
                 let malformed = listing.malformed.iter();
                 let texts: Vec<_> = malformed
                     .map(|(_, malformed)| format!("one of the {what} of server '{server}' cannot be used: {malformed}"))
@@ -170,24 +182,27 @@ pub(crate) async fn list_items(
     Ok(each)
 }
 
+/// The lists of servers.
+pub(crate) type Lists = Vec<(Arc<str>, ServerResult<Arc<Listing>>)>;
+
 /// Whether a server failed to list its items.
-pub(crate) fn has_failed(reached: &[(Arc<str>, ServerResult<Listing>)]) -> bool {
+pub(crate) fn has_failed(reached: &[(Arc<str>, ServerResult<Arc<Listing>>)]) -> bool {
     reached.iter().any(|(_, came)| matches!(came, ServerResult::Answered(Err(_))))
 }
 
-pub(crate) fn text(kind: &ListingKind, reached: &[(Arc<str>, ServerResult<Listing>)]) -> String {
-    let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(kind, server, came)).collect();
+pub(crate) fn text(list: List, reached: &[(Arc<str>, ServerResult<Arc<Listing>>)]) -> String {
+    let texts: Vec<_> = reached.iter().filter_map(|(server, came)| human(list, server, came)).collect();
     texts.join("\n")
 }
 
 fn report<'a>(
     hub_session: &HubSession,
-    kind: &ListingKind,
+    list: List,
     server: &'a str,
-    came: &'a ServerResult<Listing>,
+    came: &'a ServerResult<Arc<Listing>>,
 ) -> ServerReport<'a> {
     let what = match came {
-        ServerResult::Answered(Ok(listing)) => (kind.key, ReportField::Items(&listing.items)),
+        ServerResult::Answered(Ok(listing)) => (list.member(), ReportField::Items(&listing.items)),
         ServerResult::Answered(Err(failure)) => ("failure", ReportField::Failure(hub_session.failure_json(failure))),
         ServerResult::Unreachable(error) => {
             ("unreachable", ReportField::Unreachable(hub_session.hidden(&error.to_string())))
@@ -197,29 +212,13 @@ fn report<'a>(
 }
 
 /// `None` for a server without a list.
-fn human(kind: &ListingKind, server: &str, came: &ServerResult<Listing>) -> Option<String> {
+fn human(list: List, server: &str, came: &ServerResult<Arc<Listing>>) -> Option<String> {
     let ServerResult::Answered(Ok(listing)) = came else { return None };
-    let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", kind.title, printable(server));
+    let mut text = format!("{STRONG}# {} of server '{}'{STRONG:#}\n\n", list.title(), printable(server));
     let items: Vec<_> = listing.valid().filter_map(members_of).collect();
-    items.iter().for_each(|members| text.push_str(&(kind.human)(members)));
+    items.iter().for_each(|members| text.push_str(&item_text(list, members)));
     if items.is_empty() {
-        text.push_str(&format!("*No {} to display.*\n", kind.title.to_lowercase()));
+        text.push_str(&format!("*No {} to display.*\n", list.title().to_lowercase()));
     }
     Some(text)
-}
-
-/// A line with a name and details, followed by the description.
-pub(super) fn entry(name: &str, beside: &[Option<&str>], members: &Map<String, Value>) -> String {
-    let beside: Vec<_> = beside.iter().flatten().map(|text| printable(text)).collect();
-    let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join(", ")) };
-    let mut text = format!("- `{}`{beside}\n", printable(name));
-    if let Some(description) = members.get("description").and_then(Value::as_str) {
-        text.extend(printable_lines(description).map(|line| format!("  {line}\n")));
-    }
-    text
-}
-
-/// A string member, or an empty string.
-pub(super) fn word<'m>(members: &'m Map<String, Value>, key: &str) -> &'m str {
-    members.get(key).and_then(Value::as_str).unwrap_or_default()
 }

@@ -7,9 +7,9 @@ mod app;
 mod args;
 pub(crate) mod arguments;
 pub(crate) mod auth;
-mod authorization;
-mod call_tool;
-mod call_tool_args;
+pub(in crate::cli) mod authorization;
+pub(crate) mod call_tool;
+pub(crate) mod call_tool_args;
 mod codegen;
 pub(crate) mod command_line_server;
 mod complete;
@@ -20,10 +20,9 @@ pub(crate) mod error;
 pub(crate) mod get_prompt;
 pub(crate) mod info;
 mod json_tokens;
-pub(crate) mod list_prompts;
-pub(crate) mod list_resources;
 mod list_servers;
 pub(crate) mod list_tools;
+mod listed_item;
 pub(crate) mod listing;
 mod model_message;
 mod ping;
@@ -41,6 +40,8 @@ pub(crate) mod tool_call;
 mod tool_format;
 pub(crate) mod trace;
 mod traffic;
+
+use rehearse_protocol::List;
 
 use clap::{Args, Subcommand};
 
@@ -86,12 +87,16 @@ enum McpCommand {
     #[command(alias = "call")]
     CallTool(call_tool_args::CallToolArgs),
     App(app::AppArgs),
-    #[command(alias = "resources")]
-    ListResources(list_resources::ListResourcesArgs),
-    ListResourceTemplates(list_resources::ListResourceTemplatesArgs),
+    /// List the resources of one or all servers
+    #[command(alias = "resources", after_help = listing::RESOURCE_EXAMPLES)]
+    ListResources(listing::ListingArgs),
+    /// List the resource templates of one or all servers
+    #[command(after_help = listing::TEMPLATE_EXAMPLES)]
+    ListResourceTemplates(listing::ListingArgs),
     ReadResource(read_resource::ReadResourceArgs),
-    #[command(alias = "prompts")]
-    ListPrompts(list_prompts::ListPromptsArgs),
+    /// List the prompts of one or all servers
+    #[command(alias = "prompts", after_help = listing::PROMPT_EXAMPLES)]
+    ListPrompts(listing::ListingArgs),
     GetPrompt(get_prompt::GetPromptArgs),
     Complete(complete::CompleteArgs),
     Status(status::StatusArgs),
@@ -107,10 +112,10 @@ pub(super) fn run(args: &McpArgs) -> Result<Exit, Failure> {
         McpCommand::ListTools(args) => list_tools::run(args),
         McpCommand::CallTool(args) => call_tool::run(args),
         McpCommand::App(args) => app::run(args),
-        McpCommand::ListResources(args) => list_resources::run(args),
-        McpCommand::ListResourceTemplates(args) => list_resources::run_templates(args),
+        McpCommand::ListResources(args) => listing::run(args, List::Resources),
+        McpCommand::ListResourceTemplates(args) => listing::run(args, List::ResourceTemplates),
         McpCommand::ReadResource(args) => read_resource::run(args),
-        McpCommand::ListPrompts(args) => list_prompts::run(args),
+        McpCommand::ListPrompts(args) => listing::run(args, List::Prompts),
         McpCommand::GetPrompt(args) => get_prompt::run(args),
         McpCommand::Complete(args) => complete::run(args),
         McpCommand::Status(args) => status::run(args),

@@ -50,7 +50,7 @@ struct MessageReport<'a> {
 /// The message cannot be read; otherwise as [`run_with_user`].
 pub(super) fn run(args: &CallToolArgs, path: &Path) -> Result<Exit, Failure> {
     let message = input::read(path)?;
-    let servers = args.common.servers(Select::from_name(args.content.server.as_deref()))?;
+    let servers = args.common.servers(Select::from_name(args.call.server()))?;
     let person = TerminalUser::detect();
     run_with_user(
         person.clone(),
@@ -127,7 +127,7 @@ impl MessageRun {
             let before = self.called.iter().map(ToolCall::files).sum();
             self.called.push(ToolCall::send_with_approval(hub_session, tool, request.arguments).await);
             if let Some(called) = self.called.last_mut() {
-                called.show(hub_session, args, before).await?;
+                called.show(hub_session, args.call.content.output.as_deref(), !args.is_json_output(), before).await?;
             }
         }
         Ok(())
@@ -143,7 +143,7 @@ impl MessageRun {
             described
         };
         MessageReport {
-            calls: self.called.iter().map(|called| called.report(hub_session, args.form)).collect(),
+            calls: self.called.iter().map(|called| called.report(hub_session, args.call.form)).collect(),
             errors: self.invalid.iter().map(described).collect(),
         }
     }

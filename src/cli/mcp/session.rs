@@ -21,10 +21,11 @@ use super::{
     traffic::Traffic,
 };
 use crate::cli::{
-    Exit, Failure, log,
+    Exit, Failure,
+    job::Job,
+    log,
     process_guard::block_on_guarded,
     secrets::Secrets,
-    signals::Signals,
     style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
     terminal_user::TerminalUser,
 };
@@ -33,6 +34,8 @@ use rehearse_client_configs::policy::Unreachable;
 use rehearse_hub::{Discovery, Event, Hub, HubError, HubOptions, Notice, RecordSink};
 use rehearse_report::text::printable_lines;
 
+/// What the first signal prints.
+pub(crate) const INTERRUPTED: &str = "interrupted: closing connections\n";
 /// How many notices of one kind are printed.
 const MAX_NOTICES: usize = 20;
 /// How long servers may take to exit before a message is printed.
@@ -107,8 +110,7 @@ pub(super) fn run_with_user(
     trace_before_results(tracer.clone());
     options.retry_sink = Some(retries(secrets.clone()));
     block_on_guarded(async {
-        let mut signals =
-            Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
+        let mut job = Job::start(is_interrupted.clone(), INTERRUPTED)?;
         let unreachable = options.unreachable;
         if let Some(tracer) = &tracer {
             for member in &members {
@@ -125,7 +127,7 @@ pub(super) fn run_with_user(
             person,
             prints_stderr: !connection.quiet,
         };
-        let done = hub_session.until_done_or_interrupted(&mut signals, Box::pin(work(&hub_session))).await;
+        let done = hub_session.until_done_or_interrupted(&mut job, Box::pin(work(&hub_session))).await;
         if let Some(tracer) = tracer {
             tracer.finish().await;
         }
@@ -154,17 +156,42 @@ fn both(one: Option<RecordSink>, two: Option<RecordSink>) -> Option<RecordSink> 
 
 impl HubSession {
     /// A session for an existing hub.
-    pub(crate) fn for_hub(hub: Hub, names: Vec<Arc<str>>, secrets: Secrets, prints_stderr: bool) -> HubSession {
+    pub(crate) fn for_hub(
+        hub: Hub,
+        names: Vec<Arc<str>>,
+        secrets: Secrets,
+        person: Option<TerminalUser>,
+        prints_stderr: bool,
+    ) -> HubSession {
         let is_interrupted = CancellationToken::new();
         let (unreachable, authorizers) = (Unreachable::Skipped, Authorizers::default());
-        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person: None, prints_stderr }
+        HubSession { hub, names, unreachable, secrets, authorizers, is_interrupted, person, prints_stderr }
+    }
+
+    /// The same session, whose requests are cancelled by this token.
+    pub(crate) fn interrupted_by(self, cancel: &CancellationToken) -> HubSession {
+        HubSession { is_interrupted: cancel.clone(), ..self }
+    }
+
+    /// Runs a request, which an interruption or `cancel` cancels.
+    async fn cancellable<T>(&self, cancel: CancellationToken, work: impl AsyncFnOnce(CallOptions) -> T) -> T {
+        let request = cancel.child_token();
+        let mut work = Box::pin(work(CallOptions { cancel: Some(request.clone()), ..CallOptions::default() }));
+        tokio::select! {
+            biased;
+            done = &mut work => done,
+            () = self.is_interrupted.cancelled() => {
+                request.cancel();
+                work.await
+            }
+        }
     }
 
     /// Runs the work and closes the hub. A signal cancels the work or speeds up closing; a second one kills the server
     /// processes.
     async fn until_done_or_interrupted(
         &self,
-        signals: &mut Signals,
+        job: &mut Job,
         mut work: LocalBoxFuture<'_, Result<Exit, CommandError>>,
     ) -> Result<Exit, CommandError> {
         let mut events = self.hub.events();
@@ -189,7 +216,7 @@ impl HubSession {
             self.print_unsolicited();
             done
         };
-        match signals.run_until_signal(&self.is_interrupted, "interrupted: closing connections\n", whole).await {
+        match job.run(whole).await {
             Some(done) if !self.is_interrupted() => done,
             _ => Ok(Exit::CannotRun),
         }
@@ -300,7 +327,7 @@ impl HubSession {
         work: impl AsyncFnOnce(&Session, CallOptions) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
         let work = async |session: &Session, cancel| {
-            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+            self.cancellable(cancel, async |options| work(session, options).await).await
         };
         Box::pin(self.hub.with_session(server, work)).await.map_err(CommandError::from)?
     }
@@ -315,7 +342,7 @@ impl HubSession {
         work: impl AsyncFn(&Session, CallOptions) -> Result<T, client::Failure>,
     ) -> Result<Result<T, client::Failure>, CommandError> {
         let work = async |session: &Session, cancel| {
-            work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+            self.cancellable(cancel, async |options| work(session, options).await).await
         };
         Box::pin(self.hub.request(server, work)).await.map_err(CommandError::from)
     }
@@ -333,7 +360,7 @@ impl HubSession {
             let (name, work) = (name.clone(), &work);
             Box::pin(async move {
                 let work = async |session: &Session, cancel| {
-                    work(session, CallOptions { cancel: Some(cancel), ..CallOptions::default() }).await
+                    self.cancellable(cancel, async |options| work(session, options).await).await
                 };
                 let came = self.hub.request(&name, work).await;
                 (name, came)

@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::cli::style::{BAD, DIM, DOUBTFUL, GOOD, printable};
 use rehearse_hub::{ConnectionState, Hub, ServerStatus};
+use rehearse_protocol::List;
 
 /// How long a table waits for the numbers of resources and prompts.
 const ITEMS_LIMIT: Duration = Duration::from_secs(2);
@@ -17,7 +18,7 @@ const ITEMS_LIMIT: Duration = Duration::from_secs(2);
 /// Asks connected servers for their resources and prompts, so that [`callable_statuses`] has their numbers. A server that
 /// is slow does not hold up a table.
 pub(crate) async fn list_items(hub: &Hub) {
-    let listed = futures_util::future::join(hub.resources(), hub.prompts());
+    let listed = futures_util::future::join(hub.items(List::Resources), hub.items(List::Prompts));
     // What is missing has no number.
     let _ = tokio::time::timeout(ITEMS_LIMIT, listed).await;
 }

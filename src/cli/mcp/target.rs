@@ -488,7 +488,7 @@ fn server_of(
     resolved: ResolvedServer,
     show_secrets: bool,
 ) -> Server {
-    let secrets = if show_secrets { Secrets::default() } else { resolved.secrets };
+    let secrets = if show_secrets { Secrets::default() } else { resolved.secrets.remembered() };
     Server { written, policy: &dialect.policy, resolved: ResolvedServer { secrets, ..resolved } }
 }
 
@@ -498,7 +498,7 @@ fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) ->
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let secrets = match show_secrets {
         true => Secrets::default(),
-        false => Secrets::from_server(&written, &written, &config, &Variables::default()),
+        false => Secrets::from_server(&written, &written, &config, &Variables::default()).remembered(),
     };
     config.target.check().map_err(|error| Failure::Usage(secrets.hidden(&error.to_string())))?;
     Ok(Server {

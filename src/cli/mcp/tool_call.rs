@@ -1,34 +1,48 @@
 //! Tool calls and their output.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    call_tool_args::CallToolArgs,
+    arguments::Arguments,
+    call_tool_args::ToolCallArgs,
     content::Saver,
     error::{CommandError, FailureReport, exit_of},
-    print::{indented, print},
+    print::{indented, print, print_json},
     projected_result::ProjectedResult,
     server_log::{LogEntry, log_entry},
     session::HubSession,
 };
 use crate::cli::{
-    Exit, Failure,
+    Exit, Failure, Format,
     style::{self, BAD, STRONG, printable},
     terminal_user::TerminalUser,
 };
 use rehearse_client::{CallOptions, ClientRecorder, Content, Failure as CallFailure, Session, ToolOutcome};
 use rehearse_hub::{
-    CallError, RegisteredTool,
+    CallError, Denial, RegisteredTool,
     projection::{Call, Projection},
 };
 use rehearse_protocol::Event;
 
+/// The tool to call.
+pub(crate) enum ResolvedTool {
+    Registered(Arc<RegisteredTool>),
+    /// The original name of a tool that its server does not list.
+    Unlisted {
+        server: Arc<str>,
+        tool: String,
+    },
+}
+
 /// A call that was sent.
-pub(super) struct ToolCall {
-    server: Arc<str>,
+pub(crate) struct ToolCall {
+    pub(crate) server: Arc<str>,
     /// The original name of the tool.
     tool: String,
     result: Result<ToolOutcome, CallError>,
@@ -57,11 +71,35 @@ pub(super) enum Report<'a> {
 }
 
 impl ToolCall {
+    /// Calls a tool, and prints the log messages of the server meanwhile, those of the wanted level or worse
+    /// if one is wanted.
+    ///
+    /// # Errors
+    /// An argument is wrong; the server cannot be reached, or rejects the level.
+    pub(crate) async fn begin(
+        hub_session: &HubSession,
+        tool: ResolvedTool,
+        arguments: Arguments,
+        args: &ToolCallArgs,
+    ) -> Result<ToolCall, CommandError> {
+        let log_level = args.log_level.as_deref();
+        match tool {
+            ResolvedTool::Registered(tool) => {
+                let arguments = arguments.typed(Some(&tool.input_schema))?;
+                ToolCall::send_with_log(hub_session, &tool, arguments, log_level).await
+            }
+            ResolvedTool::Unlisted { server, tool } => {
+                let arguments = arguments.typed(None)?;
+                ToolCall::send(hub_session, server, tool, arguments, log_level).await
+            }
+        }
+    }
+
     /// Calls a tool that its server does not list, without approval. The timeout excludes the time of user prompts.
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn send(
+    async fn send(
         hub_session: &HubSession,
         server: Arc<str>,
         tool: String,
@@ -84,8 +122,7 @@ impl ToolCall {
         Ok(ToolCall { server, tool, result: result.map_err(CallError::Failed), saved: Vec::new() })
     }
 
-    /// As [`ToolCall::send_with_approval`], and prints the log messages of the server meanwhile, those of this level or worse
-    /// if there is one.
+    /// As [`ToolCall::send_with_approval`], with the log messages of the server.
     ///
     /// # Errors
     /// The server cannot be reached, or rejects the level.
@@ -115,10 +152,11 @@ impl ToolCall {
         let member = hub_session.hub.server(&tool.server).ok();
         let limit = member.map(|member| member.tool_timeout(&tool.original));
         let is_registered = hub_session.hub.registry().get(&tool.name).is_some_and(|known| Arc::ptr_eq(known, tool));
+        // The only server of the session was chosen.
+        let is_routed = is_registered && hub_session.names.len() > 1;
         let mut answered = tool.clone();
         let call = async |options: CallOptions| {
-            if !is_registered {
-                // It was named with its server.
+            if !is_routed {
                 return hub_session.hub.call_tool(tool, Some(arguments), options).await;
             }
             let called = hub_session.hub.call_routed(tool, Some(arguments), options).await;
@@ -146,15 +184,34 @@ impl ToolCall {
         self.saved.len()
     }
 
-    /// Saves binary content, numbered after `before` files of other calls. Prints a failure, and the content unless the
-    /// output is JSON.
+    /// Prints the result, and saves its binary content.
+    ///
+    /// # Errors
+    /// Something cannot be written.
+    pub(crate) async fn print(
+        mut self,
+        hub_session: &HubSession,
+        args: &ToolCallArgs,
+        format: Format,
+    ) -> Result<Exit, CommandError> {
+        let is_json = args.form.is_some() || format == Format::Json;
+        self.show(hub_session, args.content.output.as_deref(), !is_json, 0).await?;
+        if is_json {
+            print_json(&self.report(hub_session, args.form))?;
+        }
+        Ok(self.exit())
+    }
+
+    /// Saves binary content, numbered after `before` files of other calls. Prints a failure, and the content if it is to be
+    /// shown.
     ///
     /// # Errors
     /// A file cannot be saved.
     pub(super) async fn show(
         &mut self,
         hub_session: &HubSession,
-        args: &CallToolArgs,
+        output: Option<&Path>,
+        is_shown: bool,
         before: usize,
     ) -> Result<(), CommandError> {
         let outcome = match &self.result {
@@ -164,12 +221,12 @@ impl ToolCall {
                 return Ok(());
             }
         };
-        let mut saver = Saver::new(args.content.output.as_deref(), &self.tool).starting_after(before);
+        let mut saver = Saver::new(output, &self.tool).starting_after(before);
         let text = outcome_text(outcome, &mut saver)?;
         saver.write_out(&hub_session.is_interrupted).await?;
         saver.print_saved(hub_session);
         self.saved = saver.saved;
-        if args.is_json_output() {
+        if !is_shown {
             return Ok(());
         }
         print(&text)?;
@@ -217,12 +274,16 @@ impl ToolCall {
 }
 
 fn print_error(hub_session: &HubSession, error: &CallError) {
+    let hint = |text: &str| style::print(&format!("{STRONG}hint:{STRONG:#} {text}\n"));
     match error {
         CallError::Failed(failure) => hub_session.print_failure(failure),
         error => style::print(&format!("{BAD}error:{BAD:#} {}\n", printable(&hub_session.message(&error.to_string())))),
     }
     if let CallError::InvalidArguments { .. } = error {
-        style::print(&format!("{STRONG}hint:{STRONG:#} --no-check-arguments sends the call\n"));
+        hint("--no-check-arguments sends the call");
+    }
+    if let CallError::Denied { denial: Denial::NoApprover, .. } = error {
+        hint("--approve always allows every call; or allow the tool in the config");
     }
 }
 
@@ -240,7 +301,7 @@ fn failure_report(hub_session: &HubSession, error: &CallError) -> FailureReport 
 
 /// The content blocks as text, then the structured content. What both say is printed once: a text block with the same JSON
 /// is omitted, and so is `{"result": …}` around the texts, as FastMCP sends it.
-pub(crate) fn outcome_text(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
+fn outcome_text(outcome: &ToolOutcome, saver: &mut Saver<'_>) -> Result<String, Failure> {
     let value = |text: &str| serde_json::from_str::<Value>(text).ok();
     let structured = outcome.structured_content.as_deref();
     let structured = structured.filter(|raw| !value(raw.get()).is_some_and(|value| wraps(&value, &outcome.content)));

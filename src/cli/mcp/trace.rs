@@ -57,13 +57,11 @@ struct TracedConnection {
     read: usize,
     /// Entries that were recorded after the time up to which entries are printed.
     later: Vec<Event>,
-    /// How many processes were started.
-    processes: usize,
 }
 
 impl TracedConnection {
     fn new(server: Arc<str>, recorder: ClientRecorder) -> TracedConnection {
-        TracedConnection { server, recorder, read: 0, later: Vec::new(), processes: 0 }
+        TracedConnection { server, recorder, read: 0, later: Vec::new() }
     }
 }
 
@@ -78,16 +76,13 @@ impl Connections {
     /// Takes all entries up to a time, in order.
     fn take(&mut self, until: Instant) -> Vec<TimedEntry> {
         let mut due = Vec::new();
-        for TracedConnection { server, recorder, read, later, processes } in &mut self.connections {
+        for TracedConnection { server, recorder, read, later } in &mut self.connections {
             let mut entries = std::mem::take(later);
             entries.extend(recorder.read(read));
             for entry in entries {
-                if let EventKind::Process(ProcessEvent::Started { .. }) = entry.kind {
-                    *processes += 1;
-                    // Only more than one is worth a line.
-                    if *processes == 1 {
-                        continue;
-                    }
+                // Only more than one process is worth a line.
+                if matches!(entry.kind, EventKind::Process(ProcessEvent::Started { .. })) && !recorder.is_another() {
+                    continue;
                 }
                 match recorder.opened() + entry.at {
                     at if at <= until => due.push(TimedEntry { at, server: server.clone(), entry }),
@@ -160,13 +155,13 @@ impl Tracer {
         Arc::new(move |StderrLine { server, line }| {
             if !(tracer.shows)(&server) {
                 if is_complete {
-                    print_stderr(&server, &tracer.masked(&line, Secrets::hidden_in_stderr));
+                    print_stderr(&server, &tracer.masked(&line, Secrets::hidden));
                 }
                 return;
             }
             // Earlier frames come first.
             tracer.show_all();
-            let line = tracer.masked(&line, Secrets::hidden_in_stderr);
+            let line = tracer.masked(&line, Secrets::hidden);
             style::print(&format!("{DIM}{:>9}    {}stderr:{DIM:#} {}\n", "", tracer.label(&server), printable(&line)));
         })
     }

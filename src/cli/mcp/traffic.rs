@@ -84,7 +84,7 @@ impl Traffic {
     pub(super) fn finish(&self, done: Result<Exit, Failure>) -> Result<Exit, Failure> {
         let mut has_failed = false;
         for server in self.0.servers.iter().filter(|_| self.0.is_checked) {
-            has_failed |= self.print_violations(server);
+            has_failed |= self.print_violations(server)?;
         }
         self.0.file.as_ref().map_or(Ok(()), TraceFileWriter::check)?;
         match done {
@@ -94,19 +94,22 @@ impl Traffic {
     }
 
     /// Prints the violated checks of a server. Returns whether a MUST is among them.
-    fn print_violations(&self, server: &WatchedServer) -> bool {
+    ///
+    /// # Errors
+    /// One cannot be masked.
+    fn print_violations(&self, server: &WatchedServer) -> Result<bool, Failure> {
         let traces: Vec<Trace> = server.connections.lock().iter().map(ClientRecorder::trace).collect();
         let mut judged = judge_traffic(&traces, server.asked, server.transport);
         if judged.left_out > 0 {
             style::warn(&format!("{} connections with '{}' could not be checked", judged.left_out, server.name));
         }
-        for check in &mut judged.violations {
-            if let Some(secrets) = &self.0.secrets {
-                secrets.hide_in_check(check);
-            }
+        if let Some(secrets) = &self.0.secrets {
+            judged.violations = secrets.hidden_in(judged.violations)?;
+        }
+        for check in &judged.violations {
             style::print(&violation_text(check, &server.name, style::width()));
         }
-        judged.violations.iter().any(|check| check.verdict == CheckVerdict::Fail)
+        Ok(judged.violations.iter().any(|check| check.verdict == CheckVerdict::Fail))
     }
 }
 

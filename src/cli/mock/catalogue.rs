@@ -9,7 +9,7 @@ use mcp_rehearsal::builtin_scripts::BUILTIN_SCRIPTS;
 use rehearse_document::Source;
 use rehearse_mock::{
     faults::{ALL, FaultInfo},
-    script::{BuiltinScript, ItemKind, ItemRef, Script, ScriptError},
+    script::{BuiltinScript, ItemKind, Script, ScriptError},
 };
 use rehearse_protocol::{Transport, Version};
 
@@ -119,12 +119,8 @@ fn entry(path: &Path, outcome: Result<Script, ScriptError>) -> Json {
 fn extend(entry: &mut Json, script: &Script) {
     entry["server"] = serde_json::from_str(&script.server_info).unwrap_or_default();
     entry["protocol"] = json!(script.versions);
-    let names = ItemKind::ALL.map(|kind| (kind.list_key().to_owned(), json!(names(script, kind).collect::<Vec<_>>())));
+    let names = ItemKind::ALL.map(|kind| (kind.list_key().to_owned(), json!(script.names(kind).collect::<Vec<_>>())));
     entry["offers"] = Json::Object(Map::from_iter(names));
-}
-
-fn names(script: &Script, kind: ItemKind) -> impl Iterator<Item = &str> {
-    (0..script.declared(kind)).map(move |index| script.item(ItemRef { kind, index }).name.as_str())
 }
 
 /// What a script offers, in one line.

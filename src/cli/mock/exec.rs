@@ -6,9 +6,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     announcement,
-    server::{Mock, runtime_failure, watch_clients},
+    server::{Mock, watch_clients},
 };
-use crate::cli::{Exit, Failure, process_guard::install_guard, signals::Signals, style};
+use crate::cli::{
+    Exit, Failure,
+    process_guard::{self, install_guard},
+    signals::Signals,
+    style,
+};
 use rehearse_check::client::{ClientEnvironment, serve_relays};
 use rehearse_mock::{admin::AdminServer, serve::MockServer};
 use rehearse_system::{
@@ -24,7 +29,7 @@ const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(2);
 impl Mock<'_> {
     /// Serves over the network, and over stdio through relays, while the command runs. Returns the exit code of the command.
     pub(super) async fn exec(self, address: SocketAddr) -> Result<Exit, Failure> {
-        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let mut signals = Signals::install()?;
         let server = self.start_server(address).await?;
         install_guard()?;
         let (environment, listener) = ClientEnvironment::create(&server)?;
@@ -63,7 +68,7 @@ impl Mock<'_> {
     ) -> Result<ProcessGroup, Failure> {
         let (program, args) = self.args.command.split_first().ok_or_else(|| Failure::Usage("no command".into()))?;
         let mut command = program::command(program, None);
-        let rehearse = std::env::current_exe().map_err(runtime_failure)?;
+        let rehearse = process_guard::program()?;
         command.args(args).envs(environment.variables(server, Some(&rehearse)));
         if let Some(admin) = admin {
             command.env("REHEARSE_ADMIN_URL", admin.url()).env("REHEARSE_ADMIN_TOKEN", admin.token());

@@ -59,7 +59,7 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let _ = io::stderr().write_all(&LOG.repeat(args.stderr.div_ceil(LOG.len())));
     let unreachable =
         |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.pipe.display()));
-    let mut signals = Signals::install().map_err(runtime_failure)?;
+    let mut signals = Signals::install()?;
     let (reader, writer) = local_pipe::connect(&args.pipe).await.map_err(unreachable)?;
     let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));

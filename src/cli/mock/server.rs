@@ -49,7 +49,7 @@ pub(super) struct Mock<'a> {
 
 impl Mock<'_> {
     pub(super) async fn stdio(self) -> Result<Exit, Failure> {
-        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let mut signals = Signals::install()?;
         let started = Instant::now();
         let admin = self.start_admin(started).await?;
         let Mock { args, seed, engine, watch, check, console } = self;
@@ -62,7 +62,7 @@ impl Mock<'_> {
     }
 
     pub(super) async fn listen(self, address: SocketAddr) -> Result<Exit, Failure> {
-        let mut signals = Signals::install().map_err(runtime_failure)?;
+        let mut signals = Signals::install()?;
         let server = self.start_server(address).await?;
         let started = server.started();
         let admin = self.start_admin(started).await?;

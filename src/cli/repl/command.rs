@@ -1,159 +1,123 @@
 //! The commands of the REPL and their syntax. No IO.
 
-use std::path::PathBuf;
+use std::sync::LazyLock;
 
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, error::ErrorKind};
+
+use crate::cli::mcp::{call_tool_args::ToolCallArgs, get_prompt::PromptArgs, read_resource::ResourceArgs};
 use rehearse_document::nearest;
-use rehearse_hub::projection::{Projection, UnknownProjection};
 use rehearse_system::program::posix_words;
 
-/// The kinds of commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommandKind {
-    Status,
-    ListTools,
-    Connect,
-    Disconnect,
-    Reconnect,
-    Enable,
-    Disable,
-    Debug,
-    Auth,
-    Call,
-    Resources,
-    Read,
-    Prompts,
-    Prompt,
-    Usage,
-    Reload,
-    Help,
-    Quit,
+#[derive(Parser)]
+#[command(multicall = true, disable_help_subcommand = true)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
 }
 
-/// The syntax of a command.
-#[derive(Debug)]
-pub(super) struct Spec {
-    pub(super) kind: CommandKind,
-    pub(super) name: &'static str,
-    /// The names of the command in `rehearse mcp` and in other programs.
-    aliases: &'static [&'static str],
-    pub(super) arguments: &'static str,
-    pub(super) about: &'static str,
-}
-
-const fn spec(
-    kind: CommandKind,
-    name: &'static str,
-    aliases: &'static [&'static str],
-    arguments: &'static str,
-    about: &'static str,
-) -> Spec {
-    Spec { kind, name, aliases, arguments, about }
-}
-
-pub(super) const ALL: [Spec; 18] = [
-    spec(CommandKind::Status, "status", &["list", "list-servers", "ls-servers"], "", "the status of all servers"),
-    spec(
-        CommandKind::ListTools,
-        "list-tools",
-        &["tools", "ls-tools"],
-        "[SERVER]",
-        "list all tools, or those of a server with schemas",
-    ),
-    spec(CommandKind::Connect, "connect", &[], "SERVER", "connect to a server"),
-    spec(CommandKind::Disconnect, "disconnect", &[], "SERVER", "disconnect a server"),
-    spec(CommandKind::Reconnect, "reconnect", &["restart"], "SERVER", "disconnect and connect again"),
-    spec(CommandKind::Enable, "enable", &[], "SERVER", "enable a server"),
-    spec(CommandKind::Disable, "disable", &[], "SERVER", "disable a server"),
-    spec(CommandKind::Debug, "debug", &["info"], "[SERVER] [on|off]", "show a server, or switch its debug output"),
-    spec(CommandKind::Auth, "auth", &[], "SERVER [--logout]", "get or delete the OAuth token of a server"),
-    spec(
-        CommandKind::Call,
-        "call",
-        &["call-tool"],
-        "TOOL [NAME=VALUE… | JSON] [--server SERVER] [--output FILE | --as FORM]",
-        "call a tool",
-    ),
-    spec(
-        CommandKind::Resources,
-        "resources",
-        &["list-resources"],
-        "[SERVER | --server SERVER]",
-        "list resources and templates",
-    ),
-    spec(CommandKind::Read, "read", &["read-resource"], "URI [--server SERVER] [--output FILE]", "read a resource"),
-    spec(CommandKind::Prompts, "prompts", &["list-prompts"], "[SERVER | --server SERVER]", "list prompts"),
-    spec(
-        CommandKind::Prompt,
-        "prompt",
-        &["get-prompt"],
-        "NAME [NAME=VALUE…] [--server SERVER] [--output FILE]",
-        "get a prompt",
-    ),
-    spec(CommandKind::Usage, "usage", &["metrics"], "", "calls of tools, and what the model took"),
-    spec(CommandKind::Reload, "reload", &[], "", "reload the config files"),
-    spec(CommandKind::Help, "help", &["?"], "", "show this help"),
-    spec(CommandKind::Quit, "quit", &["exit"], "", "disconnect and exit"),
-];
-
-/// A command with its arguments.
-#[derive(Debug, PartialEq)]
+/// A command with its arguments. Its aliases are the names in `rehearse mcp` and in other programs.
+#[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// A message to the model.
+    #[command(skip)]
     Say(String),
+    /// The help for a command.
+    #[command(skip)]
+    Explain(String),
+    /// Show the status of all servers
+    #[command(aliases = ["list", "list-servers", "ls-servers"])]
     Status,
-    ListTools(Option<String>),
-    Connect(String),
-    Disconnect(String),
-    Reconnect(String),
-    Enable(String),
-    Disable(String),
+    /// List all tools, or those of a server with schemas
+    #[command(aliases = ["tools", "ls-tools"])]
+    ListTools { server: Option<String> },
+    /// Connect to a server
+    Connect { server: String },
+    /// Disconnect a server
+    Disconnect { server: String },
+    /// Disconnect and connect again
+    #[command(alias = "restart")]
+    Reconnect { server: String },
+    /// Enable a server
+    Enable { server: String },
+    /// Disable a server
+    Disable { server: String },
+    /// Show a server, or switch its debug output
+    #[command(alias = "info", override_usage = "debug [SERVER] [on|off]")]
     Debug {
+        #[arg(value_name = "SERVER | on | off")]
         server: Option<String>,
-        on: Option<bool>,
+        #[arg(value_enum)]
+        switch: Option<Switch>,
     },
+    /// Get or delete the OAuth token of a server
+    #[command(override_usage = "auth SERVER [--logout]")]
     Auth {
         server: String,
-        is_logout: bool,
+        /// Delete the token
+        #[arg(long)]
+        logout: bool,
     },
-    Call {
-        tool: String,
-        server: Option<String>,
-        arguments: ArgumentInput,
-        shown: ResultFormat,
-    },
-    Resources(Option<String>),
-    Read {
-        uri: String,
-        server: Option<String>,
-        output: Option<PathBuf>,
-    },
-    Prompts(Option<String>),
-    Prompt {
-        name: String,
-        words: Vec<String>,
-        server: Option<String>,
-        output: Option<PathBuf>,
-    },
+    /// Call a tool
+    #[command(
+        alias = "call-tool",
+        override_usage = "call TOOL [NAME=VALUE… | JSON] [--server NAME] [--output FILE | --as FORM]"
+    )]
+    Call(ToolCallArgs),
+    /// List resources and templates
+    #[command(alias = "list-resources", override_usage = "resources [SERVER | --server NAME]")]
+    Resources(ServerArgs),
+    /// Read a resource
+    #[command(alias = "read-resource", override_usage = "read URI [--server NAME] [--output FILE]")]
+    Read(ResourceArgs),
+    /// List prompts
+    #[command(alias = "list-prompts", override_usage = "prompts [SERVER | --server NAME]")]
+    Prompts(ServerArgs),
+    /// Get a prompt
+    #[command(
+        alias = "get-prompt",
+        override_usage = "prompt NAME [NAME=VALUE… | JSON] [--server NAME] [--output FILE]"
+    )]
+    Prompt(PromptArgs),
+    /// Show the calls of tools, and what the model took
+    #[command(alias = "metrics")]
     Usage,
+    /// Reload the config files
     Reload,
-    Help,
+    /// Show this help, or that of a command
+    #[command(alias = "?", override_usage = "help [COMMAND]")]
+    Help { command: Option<String> },
+    /// Disconnect and exit
+    #[command(alias = "exit")]
     Quit,
 }
 
-/// The arguments of a call as typed.
-#[derive(Debug, PartialEq)]
-pub(super) enum ArgumentInput {
-    Words(Vec<String>),
-    Json(String),
+/// A server, before or behind its option.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServerArgs {
+    server: Option<String>,
+    /// The same
+    #[arg(id = "named", long = "server", value_name = "NAME", conflicts_with = "server")]
+    named: Option<String>,
 }
 
-/// How a result is printed.
-#[derive(Debug, PartialEq)]
-pub(super) enum ResultFormat {
-    /// As text; binary content is saved to the file, if there is one.
-    Human(Option<PathBuf>),
-    As(Projection),
+impl ServerArgs {
+    pub(super) fn name(&self) -> Option<&str> {
+        self.server.as_deref().or(self.named.as_deref())
+    }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+/// The definitions of all commands.
+pub(super) static COMMANDS: LazyLock<clap::Command> = LazyLock::new(|| {
+    let mut line = Line::command();
+    line.build();
+    line
+});
 
 /// The line without the optional prefix `/mcp`.
 pub(super) fn without_prefix(line: &str) -> &str {
@@ -164,9 +128,15 @@ pub(super) fn without_prefix(line: &str) -> &str {
     }
 }
 
-/// The command with this name or alias.
-pub(super) fn spec_by_name(name: &str) -> Option<&'static Spec> {
-    ALL.iter().find(|spec| spec.name == name || spec.aliases.contains(&name))
+/// The command with this name or alias, in any case.
+pub(super) fn definition(name: &str) -> Option<&'static clap::Command> {
+    COMMANDS.find_subcommand(name.to_lowercase())
+}
+
+/// The usage of a command.
+pub(super) fn usage(command: &clap::Command) -> String {
+    let usage = command.clone().render_usage().to_string();
+    usage.trim_start_matches("Usage:").trim().replace(['<', '>'], "")
 }
 
 impl Command {
@@ -202,139 +172,60 @@ impl Command {
         }
         let line = without_prefix(line);
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        if name.is_empty() {
-            return Ok(Some(Command::Help));
-        }
-        let Some(spec) = spec_by_name(&name.to_lowercase()) else {
-            let names: Vec<_> =
-                ALL.iter().flat_map(|spec| [spec.name].into_iter().chain(spec.aliases.iter().copied())).collect();
+        let Some(definition) = definition(if name.is_empty() { "help" } else { name }) else {
+            let names =
+                COMMANDS.get_subcommands().flat_map(|it| [it.get_name()].into_iter().chain(it.get_all_aliases()));
+            let names: Vec<_> = names.collect();
             let near = nearest(&name.to_lowercase(), &names).map(|near| format!("; did you mean '{near}'?"));
-            return Err(format!(
-                "unknown command {name:?}{}",
-                near.unwrap_or_else(|| "; type '/help' for a list".to_owned())
-            ));
+            let near = near.unwrap_or_else(|| "; type '/help' for a list".to_owned());
+            return Err(format!("unknown command {name:?}{near}"));
         };
-        spec.command(rest.trim()).map(Some)
+        let mut words = words(rest)?;
+        words.insert(0, definition.get_name().to_owned());
+        let parsed = COMMANDS.clone().try_get_matches_from(words).and_then(|it| Line::from_arg_matches(&it));
+        match parsed {
+            Ok(Line { command: Command::Help { command: Some(name) } }) => Command::parse(&format!("{name} --help")),
+            Ok(line) => Ok(Some(line.command)),
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Some(Command::Explain(error.to_string()))),
+            Err(error) => Err(short(&error)),
+        }
     }
-}
 
-/// The text after the name of a command.
-struct Operands {
-    words: Vec<String>,
-    output: Option<PathBuf>,
-    server: Option<String>,
-    is_logout: bool,
-    form: Option<Projection>,
-}
-
-impl ResultFormat {
-    fn new(output: Option<PathBuf>, form: Option<Projection>) -> Result<ResultFormat, String> {
-        match (output, form) {
-            (Some(_), Some(_)) => Err("--as and --output exclude each other".to_owned()),
-            (None, Some(form)) => Ok(ResultFormat::As(form)),
-            (output, None) => Ok(ResultFormat::Human(output)),
+    /// The server that a command names.
+    pub(super) fn server(&self) -> Option<&str> {
+        match self {
+            Command::Connect { server }
+            | Command::Disconnect { server }
+            | Command::Reconnect { server }
+            | Command::Enable { server }
+            | Command::Disable { server }
+            | Command::Auth { server, .. } => Some(server),
+            Command::ListTools { server } => server.as_deref(),
+            Command::Debug { server, .. } => server.as_deref().filter(|it| Switch::from_str(it, false).is_err()),
+            Command::Resources(args) | Command::Prompts(args) => args.name(),
+            Command::Call(args) => args.server(),
+            Command::Read(args) => args.server(),
+            Command::Prompt(args) => args.server(),
+            _ => None,
         }
     }
 }
 
-impl Spec {
-    pub(super) fn usage(&self) -> String {
-        format!("{} {}", self.name, self.arguments).trim_end().to_owned()
+/// The words of a line, as a shell has them. A JSON object that begins a word is one word as it is.
+///
+/// # Errors
+/// A quote is not closed.
+fn words(text: &str) -> Result<Vec<String>, String> {
+    let is_begin = |at: &usize| *at == 0 || text[..*at].ends_with(char::is_whitespace);
+    for (begin, _) in text.match_indices('{').filter(|(at, _)| is_begin(at)) {
+        // Else it is within quotes.
+        let Ok(mut words) = posix_words(&text[..begin]) else { continue };
+        let (json, behind) = text[begin..].split_at(json_length(&text[begin..]));
+        words.push(json.to_owned());
+        words.extend(self::words(behind)?);
+        return Ok(words);
     }
-
-    fn command(&self, rest: &str) -> Result<Command, String> {
-        if self.kind == CommandKind::Call
-            && let Some(command) = self.call_with_json(rest)?
-        {
-            return Ok(command);
-        }
-        let Operands { words, output, server, is_logout, form } = self.operands(rest)?;
-        let mut words = words.into_iter();
-        let mut next = || words.next();
-        let wanted = |word: Option<String>| word.ok_or_else(|| format!("usage: {}", self.usage()));
-        let command = match self.kind {
-            CommandKind::Status => Command::Status,
-            CommandKind::ListTools => Command::ListTools(next()),
-            CommandKind::Connect => Command::Connect(wanted(next())?),
-            CommandKind::Disconnect => Command::Disconnect(wanted(next())?),
-            CommandKind::Reconnect => Command::Reconnect(wanted(next())?),
-            CommandKind::Enable => Command::Enable(wanted(next())?),
-            CommandKind::Disable => Command::Disable(wanted(next())?),
-            CommandKind::Debug => match (next(), next()) {
-                (Some(word), None) if parse_switch(&word).is_some() => {
-                    Command::Debug { server: None, on: parse_switch(&word) }
-                }
-                (server, None) => Command::Debug { server, on: None },
-                (server, Some(word)) => Command::Debug { server, on: Some(required_switch(&word)?) },
-            },
-            CommandKind::Auth => Command::Auth { server: wanted(next())?, is_logout },
-            CommandKind::Call => {
-                let (tool, arguments) = (wanted(next())?, ArgumentInput::Words(words.by_ref().collect()));
-                Command::Call { tool, server, arguments, shown: ResultFormat::new(output, form)? }
-            }
-            CommandKind::Resources => Command::Resources(server.or_else(next)),
-            CommandKind::Read => Command::Read { uri: wanted(next())?, server, output },
-            CommandKind::Prompts => Command::Prompts(server.or_else(next)),
-            CommandKind::Prompt => {
-                Command::Prompt { name: wanted(next())?, words: words.by_ref().collect(), server, output }
-            }
-            CommandKind::Usage => Command::Usage,
-            CommandKind::Reload => Command::Reload,
-            CommandKind::Help => Command::Help,
-            CommandKind::Quit => Command::Quit,
-        };
-        match words.next() {
-            Some(word) if self.kind != CommandKind::Help => {
-                Err(format!("{word:?} is unexpected; usage: {}", self.usage()))
-            }
-            _ => Ok(command),
-        }
-    }
-
-    /// `TOOL {…}`: the JSON is used verbatim, and options may stand before and after it.
-    fn call_with_json(&self, rest: &str) -> Result<Option<Command>, String> {
-        let Some((before, _)) = rest.split_once('{').filter(|(before, _)| before.ends_with(char::is_whitespace)) else {
-            return Ok(None);
-        };
-        let (json, behind) = rest[before.len()..].split_at(json_length(&rest[before.len()..]));
-        let Operands { words, output, server, form, .. } = self.operands(&format!("{before} {behind}"))?;
-        let tool = match &words[..] {
-            [tool] => tool,
-            [_, word, ..] if self.operands(before)?.words.len() == 1 => {
-                return Err(format!("{word:?} is unexpected; usage: {}", self.usage()));
-            }
-            _ => return Ok(None),
-        };
-        let arguments = ArgumentInput::Json(json.to_owned());
-        Ok(Some(Command::Call { tool: tool.clone(), server, arguments, shown: ResultFormat::new(output, form)? }))
-    }
-
-    /// Splits the text into words and the options of the command.
-    fn operands(&self, text: &str) -> Result<Operands, String> {
-        let mut rest = Operands { words: Vec::new(), output: None, server: None, is_logout: false, form: None };
-        let mut words = posix_words(text).map_err(|error| error.replace("the command", "the line"))?.into_iter();
-        while let Some(word) = words.next() {
-            let has = |option: &str| self.arguments.contains(option);
-            let (option, value) = match word.split_once('=') {
-                Some((option, value)) if option.starts_with("--") => (option, Some(value.to_owned())),
-                _ => (&*word, None),
-            };
-            let mut value = || value.clone().or_else(|| words.next()).ok_or_else(|| format!("{option} needs a value"));
-            match option {
-                "--output" | "-o" if has("--output") => rest.output = Some(value()?.into()),
-                "--as" if has("--as") => {
-                    rest.form = Some(value()?.parse().map_err(|error: UnknownProjection| error.to_string())?);
-                }
-                "--server" if has("--server") => rest.server = Some(value()?),
-                "--logout" if has("--logout") => rest.is_logout = true,
-                option if option.starts_with("--") => {
-                    return Err(format!("unknown option {option}; usage: {}", self.usage()));
-                }
-                _ => rest.words.push(word),
-            }
-        }
-        Ok(rest)
-    }
+    posix_words(text).map_err(|error| format!("the line has {error}"))
 }
 
 /// The length of the JSON value at the start of a text; the whole text if there is none.
@@ -346,31 +237,27 @@ fn json_length(text: &str) -> usize {
     }
 }
 
-fn parse_switch(word: &str) -> Option<bool> {
-    match word {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
-
-fn required_switch(word: &str) -> Result<bool, String> {
-    parse_switch(word).ok_or_else(|| format!("{word:?} is not on or off"))
+/// The error without what only a shell needs.
+fn short(error: &clap::Error) -> String {
+    let text = error.to_string().replace("error: ", "");
+    let lines = text.lines().take_while(|line| !line.starts_with("For more information"));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The list of all commands, at the prompt of a conversation or another one. No line is longer than 80 columns.
 pub(super) fn help(is_chat: bool) -> String {
-    let usage = |spec: &Spec| format!("{}{}", if is_chat { "/" } else { "" }, spec.usage());
-    let width = ALL.iter().map(|spec| usage(spec).chars().count()).filter(|width| *width < 26).max();
+    let prefix = if is_chat { "/" } else { "" };
+    let all: Vec<_> = COMMANDS.get_subcommands().map(|it| (format!("{prefix}{}", usage(it)), it.get_about())).collect();
+    let width = all.iter().map(|(usage, _)| usage.chars().count()).filter(|width| *width < 26).max();
     let width = width.unwrap_or_default();
-    let line = |spec: &Spec| {
-        let usage = usage(spec);
+    let line = |(usage, about): &(String, Option<&clap::builder::StyledStr>)| {
+        let about = about.map(ToString::to_string).unwrap_or_default();
         match usage.chars().count() > width {
-            true => format!("  {usage}\n  {:width$}  {}\n", "", spec.about),
-            false => format!("  {usage:width$}  {}\n", spec.about),
+            true => format!("  {usage}\n  {:width$}  {about}\n", ""),
+            false => format!("  {usage:width$}  {about}\n"),
         }
     };
-    let commands: String = ALL.iter().map(line).collect();
+    let commands: String = all.iter().map(line).collect();
     let head = match is_chat {
         true => {
             "A line is a message to the model. Alt-Enter begins another line of the message;\n\
@@ -390,123 +277,94 @@ pub(super) fn help(is_chat: bool) -> String {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Command {
-        Command::parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).expect(line)
-    }
-
-    fn words(words: &[&str]) -> ArgumentInput {
-        ArgumentInput::Words(words.iter().map(|word| (*word).to_owned()).collect())
+    fn parse(line: &str) -> String {
+        let parsed = Command::parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        format!("{:?}", parsed.expect(line))
     }
 
     #[test]
     fn a_command_may_have_the_prefix_or_another_name() {
         for line in ["status", "/mcp status", "/mcp   status ", "/status", "STATUS", "list", "/mcp list-servers"] {
-            assert_eq!(parse(line), Command::Status, "{line}");
+            assert_eq!(parse(line), "Status", "{line}");
         }
-        assert_eq!((parse("/mcp"), parse("/mcp help"), parse("?")), (Command::Help, Command::Help, Command::Help));
+        assert_eq!([parse("/mcp"), parse("/mcp help"), parse("?")], ["Help { command: None }"; 3]);
         for line in ["", "  ", "# a note"] {
-            assert_eq!(Command::parse(line), Ok(None), "{line}");
+            assert!(matches!(Command::parse(line), Ok(None)), "{line}");
         }
+        assert!(parse("help call").contains("--log-level"), "{}", parse("help call"));
     }
 
     #[test]
-    fn an_unknown_command_suggests_the_nearest() {
+    fn a_wrong_line_is_refused_in_few_words() {
         for (line, error) in [
             ("statsu", "unknown command \"statsu\"; did you mean 'status'?"),
             ("/mcp lst-tools", "unknown command \"lst-tools\"; did you mean 'list-tools'?"),
             ("/mcpx", "unknown command \"mcpx\"; type '/help' for a list"),
-            ("connect", "usage: connect SERVER"),
-            ("connect a b", "\"b\" is unexpected; usage: connect SERVER"),
-            ("status now", "\"now\" is unexpected; usage: status"),
-            ("debug a maybe", "\"maybe\" is not on or off"),
-            (
-                "call t --logout",
-                "unknown option --logout; usage: call TOOL [NAME=VALUE… | JSON] [--server SERVER] [--output FILE | --as FORM]",
-            ),
-            ("call t --as gai", "unknown form \"gai\": use canonical, cpe, code_agent, mcpilot, engine"),
-            ("call t --as cpe --output f", "--as and --output exclude each other"),
-            ("read x --output", "--output needs a value"),
+            ("connect", "the following required arguments were not provided:\n  <SERVER>\nUsage: connect <SERVER>"),
+            ("status now", "unexpected argument 'now' found\nUsage: status"),
             ("connect 'a", "the line has an unclosed '"),
         ] {
-            assert_eq!(Command::parse(line), Err(error.to_owned()), "{line}");
+            assert_eq!(Command::parse(line).map(|_| ()), Err(error.to_owned()), "{line}");
+        }
+        for line in [
+            "debug a maybe",
+            "call t --logout",
+            "call t --as cpe --output f",
+            "read x --output",
+            "resources s --server s",
+        ] {
+            assert!(Command::parse(line).is_err(), "{line}");
         }
     }
 
     #[test]
     fn a_line_of_a_conversation_is_a_message_or_a_command() {
-        let say = |text: &str| Ok(Some(Command::Say(text.to_owned())));
-        assert_eq!(Command::parse_in_chat(" status of it? \n"), say("status of it?"));
-        assert_eq!(Command::parse_in_chat("exit"), Ok(Some(Command::Quit)));
-        assert_eq!(Command::parse_in_chat("/status"), Ok(Some(Command::Status)));
-        assert_eq!(Command::message("/etc\nhelp\n"), say("/etc\nhelp"));
-        assert_eq!((Command::message("\n"), Command::parse_in_chat(" ")), (Ok(None), Ok(None)));
+        let debug = |parsed: Result<Option<Command>, String>| format!("{:?}", parsed.expect("a line"));
+        assert_eq!(debug(Command::parse_in_chat(" status of it? \n")), r#"Some(Say("status of it?"))"#);
+        assert_eq!(debug(Command::parse_in_chat("exit")), "Some(Quit)");
+        assert_eq!(debug(Command::parse_in_chat("/status")), "Some(Status)");
+        assert_eq!(debug(Command::message("/etc\nhelp\n")), r#"Some(Say("/etc\nhelp"))"#);
+        assert_eq!([debug(Command::message("\n")), debug(Command::parse_in_chat(" "))], ["None", "None"]);
     }
 
     #[test]
-    fn the_server_of_a_command_is_optional() {
-        assert_eq!(parse("list-tools"), Command::ListTools(None));
-        assert_eq!(parse("tools 'my server'"), Command::ListTools(Some("my server".into())));
-        assert_eq!(parse("debug"), Command::Debug { server: None, on: None });
-        assert_eq!(parse("debug on"), Command::Debug { server: None, on: Some(true) });
-        assert_eq!(parse("debug s"), Command::Debug { server: Some("s".into()), on: None });
-        assert_eq!(parse("info s off"), Command::Debug { server: Some("s".into()), on: Some(false) });
-        assert_eq!(parse("auth s --logout"), Command::Auth { server: "s".into(), is_logout: true });
-    }
-
-    #[test]
-    fn a_call_has_words_or_json() {
-        let call = |arguments, output: Option<&str>| Command::Call {
-            tool: "t".into(),
-            server: None,
-            arguments,
-            shown: ResultFormat::Human(output.map(Into::into)),
-        };
-        assert_eq!(parse("call t"), call(words(&[]), None));
-        assert_eq!(parse("call t a=1 'b=x y' c:={\"d\":1}"), call(words(&["a=1", "b=x y", "c:={d:1}"]), None));
-        assert_eq!(parse("call t --output=f a={}"), call(words(&["a={}"]), Some("f")));
-        let json = |text: &str| ArgumentInput::Json(text.to_owned());
-        assert_eq!(parse(r#"call t {"a": "it's"}"#), call(json(r#"{"a": "it's"}"#), None));
-        assert_eq!(parse(r#"call t -o f {"a": 1}"#), call(json(r#"{"a": 1}"#), Some("f")));
-        let formed = |arguments| Command::Call {
-            tool: "t".into(),
-            server: Some("s".into()),
-            arguments,
-            shown: ResultFormat::As(Projection::Cpe),
-        };
-        assert_eq!(parse("call t a=1 --server s --as cpe"), formed(words(&["a=1"])));
-        assert_eq!(parse(r#"call t --as=cpe {"a": 1} --server=s"#), formed(json(r#"{"a": 1}"#)));
-        assert_eq!(parse(r#"call t --server s {"a": "} --as {"} --as cpe"#), formed(json(r#"{"a": "} --as {"}"#)));
-        assert_eq!(parse(r#"call t {"a": 1} -o f"#), call(json(r#"{"a": 1}"#), Some("f")));
-        assert_eq!(parse(r#"call t {"a": 1"#), call(json(r#"{"a": 1"#), None));
-        assert!(
-            Command::parse(r#"call t {"a": 1} b=2"#).is_err_and(|error| error.starts_with("\"b=2\" is unexpected"))
-        );
-    }
-
-    #[test]
-    fn resources_and_prompts_may_name_their_server() {
-        for line in ["resources s", "resources --server s", "list-resources --server=s"] {
-            assert_eq!(parse(line), Command::Resources(Some("s".into())), "{line}");
+    fn json_is_one_word_as_it_is() {
+        for (line, expected) in [
+            (r#"t a=1 'b=x y' c:={"d":1}"#, &["t", "a=1", "b=x y", "c:={d:1}"][..]),
+            (r#"t {"a": "it's"}"#, &["t", r#"{"a": "it's"}"#]),
+            (
+                r#"t --server s {"a": "} --as {"} --as cpe"#,
+                &["t", "--server", "s", r#"{"a": "} --as {"}"#, "--as", "cpe"],
+            ),
+            (r#"t {"a": 1} b=2"#, &["t", r#"{"a": 1}"#, "b=2"]),
+            (r#"t {"a": 1"#, &["t", r#"{"a": 1"#]),
+            (r#"t 'a= {"b' c"#, &["t", r#"a= {"b"#, "c"]),
+        ] {
+            assert_eq!(words(line).expect(line), expected, "{line}");
         }
-        assert_eq!(parse("prompts --server s"), Command::Prompts(Some("s".into())));
-        let twice = Command::parse("resources s --server s").expect_err("too much");
-        assert_eq!(twice, "\"s\" is unexpected; usage: resources [SERVER | --server SERVER]");
-        assert_eq!(
-            parse("read a://b --server s -o f"),
-            Command::Read { uri: "a://b".into(), server: Some("s".into()), output: Some("f".into()) }
-        );
-        assert_eq!(
-            parse("prompt p a=1 --server s"),
-            Command::Prompt { name: "p".into(), words: vec!["a=1".into()], server: Some("s".into()), output: None }
-        );
+    }
+
+    #[test]
+    fn a_server_is_named_in_several_ways() {
+        for line in [
+            "resources s",
+            "resources --server s",
+            "list-resources --server=s",
+            "prompt p a=1 --server s",
+            "info s off",
+        ] {
+            let command = Command::parse(line).expect(line).expect(line);
+            assert_eq!(command.server(), Some("s"), "{line}");
+        }
     }
 
     #[test]
     fn the_help_has_every_command() {
+        COMMANDS.clone().debug_assert();
         for (is_chat, prefix) in [(false, "  "), (true, "  /")] {
             let help = help(is_chat);
-            let has = |spec: &Spec| help.contains(&format!("{prefix}{}", spec.usage())) && help.contains(spec.about);
-            assert!(ALL.iter().all(has), "{help}");
+            let has = |it: &clap::Command| help.contains(&format!("{prefix}{}", usage(it)));
+            assert!(COMMANDS.get_subcommands().all(has), "{help}");
             assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
         }
     }

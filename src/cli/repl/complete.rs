@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::command::{ALL, CommandKind, Spec, spec_by_name, without_prefix};
+use super::command::{COMMANDS, definition, usage, without_prefix};
 use crate::cli::mcp::arguments::{names_of, values_of};
-use rehearse_hub::{ItemKind, ItemRegistry, RegisteredTool};
+use rehearse_hub::{ItemRegistry, RegisteredTool};
+use rehearse_protocol::List;
 use rehearse_report::text::is_harmful;
-use rehearse_system::program::posix_words;
+use rehearse_system::program::LineStart;
 
 /// The known names.
 #[derive(Clone, Debug, Default)]
@@ -31,32 +32,53 @@ pub(super) struct Candidate {
 }
 
 /// The text before the cursor.
-struct PartialLine<'l> {
-    spec: &'static Spec,
+struct PartialLine {
+    command: &'static clap::Command,
     /// The finished words after the name of the command.
     words: Vec<String>,
     /// The word at the cursor, and where it begins.
-    word: &'l str,
+    word: String,
     start: usize,
 }
 
-impl<'l> PartialLine<'l> {
+impl PartialLine {
     /// `None` if the name of the command is unfinished or unknown.
-    fn parse(line: &'l str) -> Option<PartialLine<'l>> {
+    fn parse(line: &str) -> Option<PartialLine> {
         let command = without_prefix(line);
         let (name, rest) = command.split_once(char::is_whitespace)?;
-        let start = line.len() - rest.len() + last_word(rest);
-        let words = posix_words(&line[line.len() - rest.len()..start]).ok()?;
-        Some(PartialLine { spec: spec_by_name(&name.to_lowercase())?, words, word: &line[start..], start })
+        let LineStart { words, word, begin, .. } = LineStart::posix(rest);
+        let start = line.len() - rest.len() + begin;
+        Some(PartialLine { command: definition(name)?, words, word: word.unwrap_or_default(), start })
     }
 
-    /// The finished words that are not options.
+    /// The option that a word is, if it takes a value.
+    fn option(&self, word: &str) -> Option<&'static clap::Arg> {
+        let name = word.strip_prefix("--")?;
+        let mut options = self.command.get_opts();
+        options.find(|it| it.get_long() == Some(name) && it.get_action().takes_values())
+    }
+
+    /// The finished words that are not options, nor their values.
     fn operands(&self) -> impl Iterator<Item = &String> {
-        self.words.iter().filter(|word| !word.starts_with('-'))
+        let mut is_value = false;
+        self.words.iter().filter(move |word| {
+            let was_value = std::mem::replace(&mut is_value, self.option(word).is_some());
+            !was_value && !word.starts_with('-')
+        })
+    }
+
+    /// What the word at the cursor is a value of.
+    fn argument(&self) -> Option<&'static clap::Arg> {
+        let option = self.words.last().and_then(|word| self.option(word));
+        let several = |argument: &&clap::Arg| matches!(argument.get_action(), clap::ArgAction::Append);
+        let at = self.operands().count();
+        option
+            .or_else(|| self.command.get_positionals().nth(at))
+            .or_else(|| self.command.get_positionals().last().filter(several))
     }
 
     fn tool<'k>(&self, known: &'k KnownNames) -> Option<&'k Arc<RegisteredTool>> {
-        let name = self.operands().next().filter(|_| self.spec.kind == CommandKind::Call)?;
+        let name = self.operands().next().filter(|_| self.command.get_name() == "call")?;
         let tools = || known.tools.iter();
         tools().find(|tool| tool.name == *name).or_else(|| tools().find(|tool| tool.original == *name))
     }
@@ -72,47 +94,39 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
         return commands(line);
     };
     let whole = |text: &str, about: Option<String>| (text.to_owned(), about, true);
-    let plain = typed.operands().count();
-    let servers = || known.servers.iter().map(|server| whole(server, None)).collect::<Vec<_>>();
-    let found: Vec<(String, Option<String>, bool)> = if typed.words.last().is_some_and(|word| word == "--server") {
-        servers()
-    } else if typed.word.starts_with("--") {
-        let options = typed.spec.arguments.split(['[', ']', ' ']).filter(|part| part.starts_with("--"));
-        options.map(|option| whole(option, None)).collect()
-    } else {
-        match (typed.spec.kind, plain) {
-            (CommandKind::Debug, 0) => {
-                servers().into_iter().chain(["on", "off"].map(|word| whole(word, None))).collect()
-            }
-            (CommandKind::Debug, 1) => ["on", "off"].map(|word| whole(word, None)).into(),
-            (
-                CommandKind::ListTools
-                | CommandKind::Connect
-                | CommandKind::Disconnect
-                | CommandKind::Reconnect
-                | CommandKind::Enable
-                | CommandKind::Disable
-                | CommandKind::Auth
-                | CommandKind::Resources
-                | CommandKind::Prompts,
-                0,
-            ) => servers(),
-            (CommandKind::Call, 0) => known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect(),
-            (CommandKind::Call, _) => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
-            (CommandKind::Read, 0) => names_in(&known.resources, "uri").map(|(uri, _)| whole(&uri, None)).collect(),
-            (CommandKind::Prompt, 0) => names_in(&known.prompts, "name").map(|(name, _)| whole(&name, None)).collect(),
-            (CommandKind::Prompt, _) => {
-                let prompt = names_in(&known.prompts, "name").find(|(name, _)| Some(name) == typed.operands().next());
-                let arguments = prompt.and_then(|(_, prompt)| prompt["arguments"].as_array().cloned());
-                let arguments = arguments.into_iter().flatten();
-                let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned()));
-                names.filter(|name| !typed.has_argument(name)).map(|name| (format!("{name}="), None, false)).collect()
-            }
-            _ => Vec::new(),
+    let of = typed.argument();
+    let found: Vec<(String, Option<String>, bool)> = match of.map(|argument| argument.get_id().as_str()) {
+        _ if typed.word.starts_with("--") => {
+            let options = typed.command.get_arguments().filter(|argument| !argument.is_hide_set());
+            let names = options.filter_map(clap::Arg::get_long).filter(|name| *name != "help");
+            names.map(|name| whole(&format!("--{name}"), None)).collect()
+        }
+        Some("server" | "named") => {
+            let words = if typed.command.get_name() == "debug" { &["on", "off"][..] } else { &[] };
+            let servers = known.servers.iter().map(|server| whole(server, None));
+            servers.chain(words.iter().map(|word| whole(word, None))).collect()
+        }
+        Some("words") if typed.operands().next().is_none() => {
+            known.tools.iter().map(|tool| whole(&tool.name, about(tool))).collect()
+        }
+        Some("words") => typed.tool(known).map(|tool| arguments(&typed, tool)).unwrap_or_default(),
+        Some("uri") => names_in(&known.resources, "uri").map(|(uri, _)| whole(&uri, None)).collect(),
+        Some("name") => names_in(&known.prompts, "name").map(|(name, _)| whole(&name, None)).collect(),
+        Some("arguments") => {
+            let prompt = names_in(&known.prompts, "name").find(|(name, _)| Some(name) == typed.operands().next());
+            let arguments = prompt.and_then(|(_, prompt)| prompt["arguments"].as_array().cloned());
+            let arguments = arguments.into_iter().flatten();
+            let names = arguments.filter_map(|argument| Some(argument["name"].as_str()?.to_owned()));
+            names.filter(|name| !typed.has_argument(name)).map(|name| (format!("{name}="), None, false)).collect()
+        }
+        Some("command") => COMMANDS.get_subcommands().map(|it| whole(it.get_name(), None)).collect(),
+        _ => {
+            let values = of.map(clap::Arg::get_possible_values).unwrap_or_default();
+            values.iter().map(|value| whole(value.get_name(), None)).collect()
         }
     };
-    let begin = unquoted(typed.word);
-    let fits = |(text, ..): &(String, Option<String>, bool)| text.starts_with(&begin) && !text.chars().any(is_harmful);
+    let fits =
+        |(text, ..): &(String, Option<String>, bool)| text.starts_with(&typed.word) && !text.chars().any(is_harmful);
     let choice = |(text, about, is_whole)| {
         let text = if is_whole { quoted(text) } else { escaped(&text) };
         Candidate { text, start: typed.start, about, is_whole }
@@ -121,10 +135,10 @@ pub(super) fn choices(line: &str, known: &KnownNames) -> Vec<Candidate> {
 }
 
 /// The kind of items that can follow the text before the cursor.
-pub(super) fn items_in(line: &str) -> Option<ItemKind> {
-    match PartialLine::parse(line)?.spec.kind {
-        CommandKind::Read => Some(ItemKind::Resource),
-        CommandKind::Prompt => Some(ItemKind::Prompt),
+pub(super) fn items_in(line: &str) -> Option<List> {
+    match PartialLine::parse(line)?.command.get_name() {
+        "read" => Some(List::Resources),
+        "prompt" => Some(List::Prompts),
         _ => None,
     }
 }
@@ -145,7 +159,9 @@ pub(super) fn hint(line: &str, known: &KnownNames) -> String {
             open.map(|(name, is_required)| if *is_required { format!("{name}=") } else { format!("[{name}=]") });
         return words.collect::<Vec<_>>().join(" ");
     }
-    if typed.words.is_empty() { typed.spec.arguments.to_owned() } else { String::new() }
+    let usage = usage(typed.command);
+    let rest = usage.split_once(' ').map(|(_, rest)| rest.to_owned());
+    rest.filter(|_| typed.words.is_empty()).unwrap_or_default()
 }
 
 fn commands(line: &str) -> Vec<Candidate> {
@@ -160,20 +176,20 @@ fn commands(line: &str) -> Vec<Candidate> {
         about: None,
         is_whole: true,
     });
-    let fitting = ALL.iter().filter(|spec| spec.name.starts_with(&begin.to_lowercase()));
-    let commands = fitting.map(|spec| Candidate {
-        text: spec.name.to_owned(),
+    let fitting = COMMANDS.get_subcommands().filter(|it| it.get_name().starts_with(&begin.to_lowercase()));
+    let commands = fitting.map(|command| Candidate {
+        text: command.get_name().to_owned(),
         start,
-        about: Some(spec.about.to_owned()),
+        about: command.get_about().map(ToString::to_string),
         is_whole: true,
     });
     prefix.into_iter().chain(commands).collect()
 }
 
 /// The names of missing arguments; after a name, the values that its schema lists.
-fn arguments(typed: &PartialLine<'_>, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
+fn arguments(typed: &PartialLine, tool: &RegisteredTool) -> Vec<(String, Option<String>, bool)> {
     let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap_or_default();
-    if let Some((name, _)) = unquoted(typed.word).split_once('=') {
+    if let Some((name, _)) = typed.word.split_once('=') {
         let values = values_of(&schema, name.trim_end_matches(':'));
         return values.into_iter().map(|value| (format!("{name}={value}"), None, true)).collect();
     }
@@ -193,41 +209,6 @@ fn about(tool: &RegisteredTool) -> Option<String> {
 fn first_line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(rehearse_report::text::printable(line).into_owned())
-}
-
-/// The start of the last word, which may be empty. Quoted spaces do not end a word.
-fn last_word(text: &str) -> usize {
-    let (mut start, mut quote, mut is_escaped) = (0, None, false);
-    for (index, character) in text.char_indices() {
-        match (quote, character) {
-            _ if is_escaped => is_escaped = false,
-            (None | Some('"'), '\\') => is_escaped = true,
-            (Some(open), _) if open == character => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(character),
-            (None, space) if space.is_whitespace() => start = index + space.len_utf8(),
-            (None, _) => {}
-        }
-    }
-    start
-}
-
-/// The value of a word, whose quotes may be unclosed.
-fn unquoted(word: &str) -> String {
-    let (mut text, mut quote, mut is_escaped) = (String::new(), None, false);
-    for character in word.chars() {
-        match (quote, character) {
-            _ if is_escaped => {
-                is_escaped = false;
-                text.push(character);
-            }
-            (None | Some('"'), '\\') => is_escaped = true,
-            (Some(open), _) if open == character => quote = None,
-            (None, '\'' | '"') => quote = Some(character),
-            _ => text.push(character),
-        }
-    }
-    text
 }
 
 /// Quotes a text so that it is one word.
@@ -252,6 +233,7 @@ fn is_special(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use rehearse_client::Listing;
+    use rehearse_system::program::posix_words;
     use serde_json::{json, value::to_raw_value};
 
     use super::*;
@@ -301,7 +283,10 @@ mod tests {
         assert_eq!(texts("/mcp rel"), ["/mcp reload"]);
         assert_eq!(texts("/m"), ["/mcp"]);
         assert_eq!(texts("LIST"), ["list-tools"]);
-        assert_eq!((texts("").len(), texts("nonsense ").len(), texts("nonsense").len()), (ALL.len(), 0, 0));
+        assert_eq!(
+            (texts("").len(), texts("nonsense ").len(), texts("nonsense").len()),
+            (COMMANDS.get_subcommands().count(), 0, 0)
+        );
     }
 
     #[test]
@@ -373,9 +358,6 @@ mod tests {
 
     #[test]
     fn quoted_text_is_one_word() {
-        for (text, start) in [("a b", 2), ("a 'b c", 2), ("a 'b c' ", 8), ("'a\" b", 0), ("a\\ b", 0), ("", 0)] {
-            assert_eq!(last_word(text), start, "{text}");
-        }
         assert_eq!(quoted("it's \"so\"".to_owned()), "\"it's \\\"so\\\"\"");
     }
 }

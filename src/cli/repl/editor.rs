@@ -22,7 +22,7 @@ use crate::cli::{
     terminal_user::{Editor, Keyboard, PlainHighlighter, is_coloured},
 };
 use rehearse_client_configs::Machine;
-use rehearse_hub::ItemKind;
+use rehearse_protocol::List;
 
 /// How long a completion waits for the items of servers.
 const LIST_LIMIT: Duration = Duration::from_millis(500);
@@ -77,7 +77,7 @@ struct Completions {
 
 impl Completions {
     /// Asks servers for the items that can be completed. The editor waits, on its own thread.
-    fn list(&mut self, kind: ItemKind) {
+    fn list(&mut self, kind: List) {
         if self.pause.is_none_or(|pause| pause < Instant::now()) {
             let listed = self.runtime.block_on(async { timeout(LIST_LIMIT, self.shell.list_unknown(kind)).await });
             // A server that is slow is not asked for each key.

@@ -10,20 +10,16 @@ use rehearse_system::Signal;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    command::{self, Command},
-    shell::Shell,
-};
+use super::{command::Command, shell::Shell};
 use crate::cli::{
     Exit,
-    mcp::print::print_unchecked,
+    mcp::session::INTERRUPTED,
     signals::Signals,
     style,
     terminal_user::{Editor, Keyboard, LineEvent},
 };
 use rehearse_document::text;
 
-pub(super) const INTERRUPTED: &str = "interrupted: closing connections\n";
 /// How long releasing the terminal may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -166,10 +162,6 @@ pub(super) async fn run_commands(shell: &Arc<Shell>, input: &mut Input, signals:
         };
         let command = match parse(&line) {
             Ok(Some(Command::Quit)) => return exit(has_failed && input.is_piped()),
-            Ok(Some(Command::Help)) => {
-                print_unchecked(&command::help(shell.chat.is_some()));
-                continue;
-            }
             Ok(Some(command)) => command,
             Ok(None) => continue,
             Err(error) => {

@@ -19,6 +19,7 @@ mod config_watch;
 mod content_commands;
 mod debug_switch;
 mod editor;
+mod error;
 mod history;
 mod hub_events;
 mod initial_connections;
@@ -38,9 +39,12 @@ pub(super) use self::{
 use self::{chat::Chat, input::Input, shell::Shell};
 use super::{
     Exit, Failure,
-    mcp::target::{Files, Server, print_no_servers},
+    job::Job,
+    mcp::{
+        session::INTERRUPTED,
+        target::{Files, Server, print_no_servers},
+    },
     process_guard::block_on_guarded,
-    signals::Signals,
     terminal_user::TerminalUser,
 };
 use rehearse_client::AnswerScript;
@@ -66,13 +70,13 @@ async fn run_shell(
     answers: AnswerScript,
     mut chat: Option<Chat>,
 ) -> Result<Exit, Failure> {
-    let mut signals = Signals::install().map_err(|error| Failure::cannot(format!("cannot handle signals: {error}")))?;
     let person = TerminalUser::detect();
     let events = match &mut chat {
         Some(chat) => chat.start().await?,
         None => None,
     };
     let shell = Arc::new(Shell::new(args, servers, files, answers, person.clone(), chat)?);
+    let mut job = Job::start(shell.shutdown.clone(), INTERRUPTED)?;
     let mut input = match &person {
         Some(person) => {
             let prompt = if shell.chat.is_some() { "chat> " } else { "mcp> " };
@@ -83,7 +87,7 @@ async fn run_shell(
     };
     let mut connecting = Box::pin(shell.connect_all()).fuse();
     let exit = tokio::select! {
-        exit = Box::pin(input::run_commands(&shell, &mut input, &mut signals)) => exit,
+        exit = Box::pin(input::run_commands(&shell, &mut input, &mut job.signals)) => exit,
         exit = &mut connecting => exit,
         never = Box::pin(hub_events::watch_hub(&shell)) => match never {},
         never = Box::pin(config_watch::watch_configs(&shell)) => match never {},
@@ -98,10 +102,10 @@ async fn run_shell(
             _ = &mut connecting => close.await,
         }
     };
-    signals.run_until_signal(&shell.shutdown, input::INTERRUPTED, closing).await;
+    job.run(closing).await;
     shell.chat.iter().for_each(Chat::print_end);
     if let Some(events) = events {
         events.stop().await;
     }
-    Ok(if shell.shutdown.is_cancelled() { Exit::CannotRun } else { exit })
+    Ok(if job.is_interrupted() { Exit::CannotRun } else { exit })
 }

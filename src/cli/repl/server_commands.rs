@@ -2,8 +2,11 @@
 
 use std::{io::IsTerminal, time::SystemTime};
 
-use super::{chat::Chat, shell::Shell};
+use clap::ValueEnum;
+
+use super::{chat::Chat, command::Switch, error::ShellError, shell::Shell};
 use crate::cli::{
+    Exit,
     mcp::{
         auth, info,
         print::print_unchecked,
@@ -16,7 +19,7 @@ use rehearse_hub::{ConnectionState, HubError, Usage};
 use rehearse_report::text::printable_lines;
 
 impl Shell {
-    pub(super) async fn status(&self) -> bool {
+    pub(super) async fn status(&self) -> Result<Exit, ShellError> {
         list_items(&self.hub).await;
         let statuses = callable_statuses(&self.hub);
         let prefix = if self.chat.is_some() { "/" } else { "/mcp " };
@@ -25,65 +28,62 @@ impl Shell {
             let error = status.last_error.as_deref().unwrap_or_default();
             self.hub_session().warn(&format!("MCP server '{server}' connection failed: {error}"));
         }
-        true
+        Ok(Exit::Success)
     }
 
-    pub(super) async fn connect(&self, server: &str) -> bool {
+    pub(super) async fn connect(&self, server: &str) -> Result<Exit, ShellError> {
         self.backoffs.lock().remove(server);
-        let came = Box::pin(self.hub.connect(server)).await;
-        self.connected(server, came)
+        self.connected(server, Box::pin(self.hub.connect(server)).await?)
     }
 
-    pub(super) async fn reconnect(&self, server: &str) -> bool {
+    pub(super) async fn reconnect(&self, server: &str) -> Result<Exit, ShellError> {
         self.backoffs.lock().remove(server);
-        let came = Box::pin(self.hub.reconnect(server)).await;
-        self.connected(server, came)
+        self.connected(server, Box::pin(self.hub.reconnect(server)).await?)
     }
 
-    pub(super) async fn enable(&self, server: &str) -> bool {
-        match Box::pin(self.hub.enable(server)).await {
-            Ok(None) if self.args.lazy => self.done(&format!("'{server}' is enabled")),
+    pub(super) async fn enable(&self, server: &str) -> Result<Exit, ShellError> {
+        match Box::pin(self.hub.enable(server)).await? {
+            None if self.args.lazy => done(&format!("'{server}' is enabled")),
             came => self.connected(server, came),
         }
     }
 
-    pub(super) async fn disconnect(&self, server: &str) -> bool {
-        match self.hub.disconnect(server).await {
-            Ok(()) => self.done(&format!("'{server}' is disconnected")),
-            Err(error) => self.failed(&error),
+    pub(super) async fn disconnect(&self, server: &str) -> Result<Exit, ShellError> {
+        self.hub.disconnect(server).await?;
+        done(&format!("'{server}' is disconnected"))
+    }
+
+    pub(super) async fn disable(&self, server: &str) -> Result<Exit, ShellError> {
+        self.hub.disable(server).await?;
+        done(&format!("'{server}' is disabled"))
+    }
+
+    fn connected(&self, server: &str, failure: Option<Failure>) -> Result<Exit, ShellError> {
+        match failure {
+            None => done(&format!("'{server}' is connected, with {}", self.count(server))),
+            Some(failure) => Err(ShellError::new(format!("failed to list MCP tools for server {server}: {failure}"))),
         }
     }
 
-    pub(super) async fn disable(&self, server: &str) -> bool {
-        match self.hub.disable(server).await {
-            Ok(()) => self.done(&format!("'{server}' is disabled")),
-            Err(error) => self.failed(&error),
+    /// Shows a server, or switches whether frames are printed, or says of which servers they are.
+    pub(super) async fn debug_command(
+        &self,
+        server: Option<String>,
+        switch: Option<Switch>,
+    ) -> Result<Exit, ShellError> {
+        match (server.as_deref(), switch) {
+            (None, None) => self.print_debug_state(),
+            (server, Some(switch)) => self.switch_debug(server, switch == Switch::On)?,
+            (Some(word), None) => match Switch::from_str(word, false) {
+                Ok(switch) => self.switch_debug(None, switch == Switch::On)?,
+                Err(_) => self.describe(word).await?,
+            },
         }
-    }
-
-    fn connected(&self, server: &str, result: Result<Option<Failure>, HubError>) -> bool {
-        match result {
-            Ok(None) => self.done(&format!("'{server}' is connected, with {}", self.count(server))),
-            Ok(Some(failure)) => {
-                self.error(&format!("failed to list MCP tools for server {server}: {failure}"));
-                false
-            }
-            Err(error) => self.failed(&error),
-        }
-    }
-
-    fn done(&self, what: &str) -> bool {
-        print_unchecked(&format!("MCP server {}\n", printable(what)));
-        true
-    }
-
-    pub(super) fn failed(&self, error: &HubError) -> bool {
-        self.print_hub_error(error);
-        false
+        Ok(Exit::Success)
     }
 
     /// Prints which servers are in debug mode.
-    pub(super) fn print_debug_state(&self) -> bool {
+    fn print_debug_state(&self) {
         for (server, _) in self.hub.status() {
             print_unchecked(&format!(
                 "{}: {}\n",
@@ -91,57 +91,43 @@ impl Shell {
                 if self.switch.is_on(&server) { "on" } else { "off" }
             ));
         }
-        true
     }
 
-    pub(super) fn switch_debug(&self, server: Option<&str>, is_on: bool) -> bool {
-        if let Some(Err(error)) = server.map(|server| self.hub.server(server)) {
-            return self.failed(&error);
-        }
+    fn switch_debug(&self, server: Option<&str>, is_on: bool) -> Result<(), HubError> {
+        server.map(|server| self.hub.server(server)).transpose()?;
         // Earlier frames are printed with the old state.
         self.tracer.catch_up();
         self.switch.set(server, is_on);
         let whose = server.map(|server| format!(" of '{}'", printable(server))).unwrap_or_default();
         print_unchecked(&format!("frames{whose} are {}\n", if is_on { "printed" } else { "no longer printed" }));
-        true
+        Ok(())
     }
 
     /// Gets a token and reconnects, or deletes the token and disconnects.
-    pub(super) async fn auth(&self, server: &str, is_logout: bool) -> bool {
+    pub(super) async fn auth(&self, server: &str, is_logout: bool) -> Result<Exit, ShellError> {
         let loaded = self.loaded();
-        let Some(found) = loaded.servers.iter().find(|found| found.name() == server) else {
-            return self.failed(&HubError::UnknownServer(server.to_owned()));
-        };
+        let found = loaded.servers.iter().find(|found| found.name() == server);
+        let found = found.ok_or_else(|| HubError::UnknownServer(server.to_owned()))?;
         let opens_browser = !self.args.connection.no_browser && std::io::stderr().is_terminal();
         // A connection attempt that waits for the browser holds the authorizer.
         let is_connecting =
             self.hub.status().iter().any(|(name, it)| **name == *server && it.state == ConnectionState::Connecting);
-        if is_connecting && let Err(error) = self.hub.disconnect(server).await {
-            return self.failed(&error);
+        if is_connecting {
+            self.hub.disconnect(server).await?;
         }
         let member = self.hub.server(server).ok();
         let authorizer = member.as_ref().and_then(|member| member.config.authorizer.as_ref());
         let follow = |authorizer: &Authorizer| self.tracer.follow(&server.into(), &authorizer.recorder());
-        match Box::pin(auth::authorize_or_logout(found, authorizer, is_logout, opens_browser, follow)).await {
-            Ok(message) => {
-                print_unchecked(&message);
-                if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
-            }
-            Err(failure) => {
-                self.error(&failure.to_string());
-                false
-            }
-        }
+        let message = Box::pin(auth::authorize_or_logout(found, authorizer, is_logout, opens_browser, follow)).await?;
+        print_unchecked(&message);
+        if is_logout { self.disconnect(server).await } else { self.reconnect(server).await }
     }
 
     /// Prints everything that is known about a server, without connecting to it.
-    pub(super) async fn describe(&self, server: &str) -> bool {
-        let member = match self.hub.server(server) {
-            Ok(member) => member,
-            Err(error) => return self.failed(&error),
-        };
+    async fn describe(&self, server: &str) -> Result<(), ShellError> {
+        let member = self.hub.server(server)?;
         let status = self.hub.status().into_iter().find(|(name, _)| **name == *server).map(|(_, status)| status);
-        let Some(status) = status else { return self.failed(&HubError::UnknownServer(server.to_owned())) };
+        let status = status.ok_or_else(|| HubError::UnknownServer(server.to_owned()))?;
         let mut text = String::new();
         if status.state == ConnectionState::Connected {
             let session_info = Box::pin(self.hub.with_session(server, async |session, _| {
@@ -152,10 +138,8 @@ impl Shell {
                     .fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.bytes.len()));
                 (info::human(server, session.info()), format!("{frames} frames, {bytes} bytes"))
             }));
-            match session_info.await {
-                Ok((info, wire)) => text.push_str(&format!("{info}{STRONG}Wire:{STRONG:#} {wire}\n")),
-                Err(error) => return self.failed(&error),
-            }
+            let (info, wire) = session_info.await?;
+            text.push_str(&format!("{info}{STRONG}Wire:{STRONG:#} {wire}\n"));
         }
         let mut fact = |name: &str, value: &str| {
             let value = self.hidden(value);
@@ -178,18 +162,17 @@ impl Shell {
         let stderr = self.recent_stderr(server);
         if !stderr.is_empty() {
             text.push_str(&format!("{STRONG}Standard error:{STRONG:#}\n"));
-            for line in stderr
-                .iter()
-                .flat_map(|line| printable_lines(&self.loaded().secrets.hidden_in_stderr(line)).collect::<Vec<_>>())
+            for line in
+                stderr.iter().flat_map(|line| printable_lines(&self.loaded().secrets.hidden(line)).collect::<Vec<_>>())
             {
                 text.push_str(&format!("  {DIM}{line}{DIM:#}\n"));
             }
         }
         print_unchecked(&text);
-        true
+        Ok(())
     }
 
-    pub(super) fn usage(&self) -> bool {
+    pub(super) fn print_usage(&self) {
         self.chat.iter().for_each(Chat::print_usage);
         let now = SystemTime::now();
         let row = |(server, tool, usage): (std::sync::Arc<str>, String, Usage)| {
@@ -206,11 +189,14 @@ impl Shell {
         };
         let rows: Vec<_> = self.hub.usage().into_iter().map(row).collect();
         if rows.is_empty() {
-            style::print("no tool was called yet\n");
-            return true;
+            return style::print("no tool was called yet\n");
         }
         let heads = ["Server", "Tool", "Calls", "Errors", "Failures", "Mean time", "Last"];
         print_unchecked(&draw(heads, &rows, |_, _| anstyle::Style::new()));
-        true
     }
+}
+
+fn done(what: &str) -> Result<Exit, ShellError> {
+    print_unchecked(&format!("MCP server {}\n", printable(what)));
+    Ok(Exit::Success)
 }

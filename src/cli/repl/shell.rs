@@ -10,18 +10,22 @@ use super::{
     args::ReplArgs,
     backoff::ReconnectBackoff,
     chat::Chat,
-    command::Command,
+    command::{self, Command},
     complete::{KnownNames, quoted},
     debug_switch::{DebugSwitch, VARIABLE},
+    error::ShellError,
     initial_connections::InitialConnections,
 };
 use crate::cli::{
-    Failure,
+    Exit, Failure,
     mcp::{
+        error::CommandError,
+        print::print_unchecked,
         session::{CANCEL_GRACE, HubSession, without_stderr},
         target::{Files, Server},
         trace::Tracer,
     },
+    output,
     secrets::Secrets,
     style::{self, BAD, DIM, STRONG},
     terminal_user::{ApprovalChoice, TerminalUser},
@@ -30,8 +34,9 @@ use rehearse_client::{AnswerScript, ConnectError, LastLines, StderrLine};
 use rehearse_client_configs::{Machine, policy::Unreachable};
 use rehearse_document::nearest;
 use rehearse_hub::{
-    ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, ItemKind, Notice, ServerStatus,
+    ApprovalMode, ConnectMode, ConnectionState, Hub, HubError, HubOptions, HubServer, Notice, ServerStatus,
 };
+use rehearse_protocol::List;
 use rehearse_report::text::printable_lines;
 
 pub(super) struct Shell {
@@ -226,30 +231,14 @@ impl Shell {
                 self.ready_for(&command).await;
             }
             match command {
-                Command::Say(text) => {
-                    let Some(chat) = &self.chat else { return Some(false) };
-                    if self.args.lazy
-                        && let Ok(hub_session) = self.session_for_target(None)
-                    {
-                        self.connect_waiting(&hub_session).await;
-                    }
-                    let said = Box::pin(chat.say(&self.hub, &text, cancel)).await;
-                    Some(said.inspect_err(|error| self.error(error)).is_ok())
+                Command::Say(text) => self.say(&text, cancel).await,
+                Command::Call(args) => self.call(args, cancel).await,
+                Command::Read(args) => self.read(&args, cancel).await,
+                Command::Prompt(args) => self.prompt(args, cancel).await,
+                other => {
+                    let done = cancel.run_until_cancelled(Box::pin(self.run_short(other))).await;
+                    done.unwrap_or(Ok(Exit::CannotRun))
                 }
-                Command::Call { tool, server, arguments, shown } => {
-                    return Some(self.call(&tool, server.as_deref(), arguments, &shown, cancel).await);
-                }
-                Command::Read { uri, server, output } => {
-                    return Some(self.read(&uri, server.as_deref(), output.as_deref(), cancel).await);
-                }
-                Command::Prompt { name, words, server, output } => {
-                    return Some(self.prompt(&name, words, server.as_deref(), output.as_deref(), cancel).await);
-                }
-                other => tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => None,
-                    is_good = Box::pin(self.run_short(other)) => Some(is_good),
-                },
             }
         };
         // Cancelled requests notify the server themselves.
@@ -257,37 +246,58 @@ impl Shell {
             cancel.cancelled().await;
             tokio::time::sleep(CANCEL_GRACE).await;
         };
-        tokio::select! {
+        let done = tokio::select! {
             biased;
-            done = Box::pin(work) => done.unwrap_or_default(),
-            () = given_up => false,
+            done = Box::pin(work) => done,
+            () = given_up => Ok(Exit::CannotRun),
+        };
+        match done {
+            Ok(Exit::Success) => return true,
+            _ if cancel.is_cancelled() => self.error("cancelled"),
+            Ok(_) => {}
+            Err(error) => self.print_error(&error),
         }
+        false
     }
 
-    async fn run_short(&self, command: Command) -> bool {
+    /// Sends a message to the model.
+    async fn say(&self, text: &str, cancel: &CancellationToken) -> Result<Exit, ShellError> {
+        let Some(chat) = &self.chat else { return Ok(Exit::Usage) };
+        if self.args.lazy {
+            self.connect_waiting(&self.session_for_target(None)?).await;
+        }
+        let said = Box::pin(chat.say(&self.hub, text, cancel)).await;
+        said.map(|()| Exit::Success).map_err(ShellError::new)
+    }
+
+    async fn run_short(&self, command: Command) -> Result<Exit, ShellError> {
         match command {
             Command::Status => self.status().await,
-            Command::ListTools(server) => self.list_tools(server.as_deref()).await,
-            Command::Connect(server) => self.connect(&server).await,
-            Command::Disconnect(server) => self.disconnect(&server).await,
-            Command::Reconnect(server) => self.reconnect(&server).await,
-            Command::Enable(server) => self.enable(&server).await,
-            Command::Disable(server) => self.disable(&server).await,
-            Command::Debug { server, on: Some(is_on) } => self.switch_debug(server.as_deref(), is_on),
-            Command::Debug { server: None, on: None } => self.print_debug_state(),
-            Command::Debug { server: Some(server), on: None } => self.describe(&server).await,
-            Command::Auth { server, is_logout } => Box::pin(self.auth(&server, is_logout)).await,
-            Command::Resources(server) => self.resources(server.as_deref()).await,
-            Command::Prompts(server) => self.prompts(server.as_deref()).await,
-            Command::Usage => self.usage(),
-            Command::Reload => self.reload().await,
-            // Handled elsewhere.
-            Command::Say(_)
-            | Command::Call { .. }
-            | Command::Read { .. }
-            | Command::Prompt { .. }
-            | Command::Help
-            | Command::Quit => true,
+            Command::ListTools { server } => self.list_tools(server.as_deref()).await,
+            Command::Connect { server } => self.connect(&server).await,
+            Command::Disconnect { server } => self.disconnect(&server).await,
+            Command::Reconnect { server } => self.reconnect(&server).await,
+            Command::Enable { server } => self.enable(&server).await,
+            Command::Disable { server } => self.disable(&server).await,
+            Command::Debug { server, switch } => self.debug_command(server, switch).await,
+            Command::Auth { server, logout } => Box::pin(self.auth(&server, logout)).await,
+            Command::Resources(args) => self.resources(args.name()).await,
+            Command::Prompts(args) => self.prompts(args.name()).await,
+            Command::Reload if !self.reload().await => Ok(Exit::Violation),
+            Command::Usage => {
+                self.print_usage();
+                Ok(Exit::Success)
+            }
+            Command::Explain(text) => {
+                print_unchecked(&text);
+                Ok(Exit::Success)
+            }
+            Command::Help { .. } => {
+                print_unchecked(&command::help(self.chat.is_some()));
+                Ok(Exit::Success)
+            }
+            // The others run elsewhere.
+            _ => Ok(Exit::Success),
         }
     }
 
@@ -302,7 +312,8 @@ impl Shell {
     }
 
     pub(super) fn session_for(&self, names: Vec<Arc<str>>) -> HubSession {
-        HubSession::for_hub(self.hub.clone(), names, self.loaded().secrets.clone(), !self.args.connection.quiet)
+        let (secrets, person) = (self.loaded().secrets.clone(), self.person.clone());
+        HubSession::for_hub(self.hub.clone(), names, secrets, person, !self.args.connection.quiet)
     }
 
     /// A session with one server, or with all that are connected or connect lazily.
@@ -331,26 +342,22 @@ impl Shell {
     /// The names for completion.
     pub(super) fn known(&self) -> KnownNames {
         let servers = self.hub.status().into_iter().map(|(name, _)| name).collect();
-        let (resources, prompts) = (ItemKind::Resource, ItemKind::Prompt);
         KnownNames {
             servers,
             tools: self.hub.registry().tools().to_vec(),
-            resources: self.hub.known_items(resources),
-            prompts: self.hub.known_items(prompts),
+            resources: self.hub.known_items(List::Resources),
+            prompts: self.hub.known_items(List::Prompts),
         }
     }
 
     /// Asks connected servers for their items, if one was not asked yet.
-    pub(super) async fn list_unknown(&self, kind: ItemKind) {
+    pub(super) async fn list_unknown(&self, kind: List) {
         let is_unknown = |(_, status): (Arc<str>, ServerStatus)| {
-            let count = if kind == ItemKind::Prompt { status.prompts } else { status.resources };
+            let count = if kind == List::Prompts { status.prompts } else { status.resources };
             status.state == ConnectionState::Connected && count.is_none()
         };
         if self.hub.status().into_iter().any(is_unknown) {
-            match kind {
-                ItemKind::Prompt => drop(self.hub.prompts().await),
-                ItemKind::Resource | ItemKind::ResourceTemplate => drop(self.hub.resources().await),
-            }
+            drop(self.hub.items(kind).await);
         }
     }
 
@@ -395,6 +402,17 @@ impl Shell {
         if let HubError::Unreachable { server, error } = error {
             self.debug_causes(server, error);
             self.print_auth_hint(server);
+        }
+    }
+
+    fn print_error(&self, error: &ShellError) {
+        match error {
+            ShellError::Hub(error) => self.print_hub_error(error),
+            ShellError::Command(CommandError::Call(failure)) => self.hub_session().print_failure(failure),
+            ShellError::Command(CommandError::Listing(what)) => self.error(what),
+            // A failed write is reported at the end.
+            ShellError::Command(CommandError::Failure(_)) if output::check_writes().is_err() => {}
+            ShellError::Command(CommandError::Failure(failure)) => self.error(&failure.to_string()),
         }
     }
 

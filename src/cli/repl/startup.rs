@@ -37,23 +37,12 @@ impl Shell {
 
     fn is_ready(&self, command: &Command, over: &HashSet<Arc<str>>) -> bool {
         let is_over = |server: &str| over.contains(server) || !self.is_expected(server);
-        match command {
+        match (command, command.server()) {
+            (_, Some(server)) => is_over(server),
             // Any server may get the call.
-            Command::Call { server: None, .. } if self.hub.options().routing != Routing::Registered => false,
-            Command::Call { tool, server: None, .. } => self.hub.is_settled(tool, is_over),
-            Command::Call { server: Some(server), .. }
-            | Command::Read { server: Some(server), .. }
-            | Command::Prompt { server: Some(server), .. }
-            | Command::ListTools(Some(server))
-            | Command::Resources(Some(server))
-            | Command::Prompts(Some(server))
-            | Command::Connect(server)
-            | Command::Disconnect(server)
-            | Command::Reconnect(server)
-            | Command::Enable(server)
-            | Command::Disable(server)
-            | Command::Auth { server, .. }
-            | Command::Debug { server: Some(server), on: None } => is_over(server),
+            (Command::Call(_), None) if self.hub.options().routing != Routing::Registered => false,
+            (Command::Call(args), None) => args.tool().map_or(true, |tool| self.hub.is_settled(tool, is_over)),
+            (Command::Help { .. } | Command::Explain(_), None) => true,
             _ => false,
         }
     }

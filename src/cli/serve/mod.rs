@@ -23,7 +23,7 @@ use super::{
         announcement,
         console::Console,
         parse_address,
-        server::{SHUTDOWN_LIMIT, runtime_failure, serve_stdio},
+        server::{SHUTDOWN_LIMIT, serve_stdio},
     },
     process_guard::block_on_guarded,
     signals::{Signals, limit_shutdown},
@@ -188,7 +188,7 @@ async fn serve(
         None => subagent.server(),
     };
     let engine = server.engine().map_err(Failure::Invalid)?;
-    let mut signals = Signals::install().map_err(runtime_failure)?;
+    let mut signals = Signals::install()?;
     if args.listen.is_some_and(|address| token.is_none() && !address.ip().is_loopback()) {
         console.print("warning: everyone who can reach this machine can run the subagent; --token requires a token\n");
     }

@@ -51,13 +51,14 @@ impl ClientOptions {
         };
         let runs: Vec<_> = self.triggers.iter().flat_map(|trigger| trigger.runs(&act)).collect();
         let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into(), self.program.as_deref()).await?;
-        let name = server.name().to_owned();
+        let (name, log) = (server.name().to_owned(), server.path("stderr"));
         let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
+        let said = said(&log);
         let mut run = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
         if let Some(model) = model {
             model.stop(Duration::ZERO).await;
         }
-        run.duration = begun.elapsed();
+        (run.said, run.duration) = (said, begun.elapsed());
         run.exit_code = match ended? {
             Ended::Exited(code) => code,
             Ended::Idle => None,
@@ -208,7 +209,8 @@ async fn trigger(
 fn said(log: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
     let start = text.char_indices().rev().nth(SHOWN).map_or(0, |(at, _)| at);
-    if text.is_empty() { String::new() } else { format!("; it said:\n{}", &text[start..]) }
+    let line = text[start..].find('\n').filter(|_| start > 0).map_or(start, |end| start + end + 1);
+    if text.is_empty() { String::new() } else { format!("; it said:\n{}", &text[line..]) }
 }
 
 /// The text with the values of the variables in place of their names.

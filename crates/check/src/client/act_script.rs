@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use rehearse_document::{Source, json_schema::example, nearest};
 use rehearse_mock::script::{ItemKind, Script, ScriptError};
+use rehearse_protocol::List;
 use serde_json::Value as Json;
 
 use super::{ACTS, Act, ClientError};
@@ -69,24 +70,14 @@ impl ActScript {
 
     /// The names of the declared items of a kind.
     pub fn names(&self, kind: ItemKind) -> Vec<String> {
-        let count = self.script.declared(kind);
-        match kind {
-            ItemKind::Tool => self.script.tools.iter().take(count).map(|it| it.item.name.clone()).collect(),
-            ItemKind::Resource => self.script.resources.iter().take(count).map(|it| it.item.name.clone()).collect(),
-            ItemKind::Prompt => self.script.prompts.iter().take(count).map(|it| it.item.name.clone()).collect(),
-            ItemKind::ResourceTemplate | ItemKind::Method => Vec::new(),
-        }
+        self.script.names(kind).map(ToOwned::to_owned).collect()
     }
 
     /// The methods that a client must have used before the act is over.
     pub fn needs(&self) -> Vec<String> {
-        let has = |kind| self.script.declared(kind) > 0;
-        let usual = [
-            (ItemKind::Tool, ["tools/list", "tools/call"]),
-            (ItemKind::Resource, ["resources/list", "resources/read"]),
-            (ItemKind::Prompt, ["prompts/list", "prompts/get"]),
-        ];
-        let usual = usual.into_iter().filter(|(kind, _)| has(*kind)).flat_map(|(_, methods)| methods);
+        let usual = [List::Tools, List::Resources, List::Prompts].into_iter();
+        let usual = usual.filter(|list| self.script.declared((*list).into()) > 0);
+        let usual = usual.flat_map(|list| [list.method(), list.item_method()]);
         self.script.act.needs.clone().unwrap_or_else(|| usual.map(ToOwned::to_owned).collect())
     }
 }

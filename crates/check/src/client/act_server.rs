@@ -189,6 +189,14 @@ impl ActServer {
         }
         let endpoint = self.server.url(Transport::Http);
         self.server.stop(Duration::ZERO).await;
-        ActRun { acts: self.acts, like: self.rules.like, endpoint, traces, exit_code: None, duration: Duration::ZERO }
+        ActRun {
+            acts: self.acts,
+            like: self.rules.like,
+            endpoint,
+            traces,
+            exit_code: None,
+            said: String::new(),
+            duration: Duration::ZERO,
+        }
     }
 }

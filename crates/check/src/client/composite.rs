@@ -241,9 +241,9 @@ mod tests {
         }
         let expected = [
             (Transport::Http, Era::Legacy, 72, 32, 28),
-            (Transport::Http, Era::Modern, 82, 36, 27),
+            (Transport::Http, Era::Modern, 86, 40, 31),
             (Transport::Stdio, Era::Legacy, 62, 29, 26),
-            (Transport::Stdio, Era::Modern, 72, 34, 28),
+            (Transport::Stdio, Era::Modern, 75, 37, 31),
         ];
         assert_eq!(starts, expected);
     }

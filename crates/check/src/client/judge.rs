@@ -6,7 +6,8 @@ use std::{
 };
 
 use rehearse_conformance::{
-    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, judge_recorded,
+    Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, checks_of,
+    judge_recorded,
 };
 use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -31,6 +32,8 @@ pub struct ActRun {
     pub traces: Vec<Trace>,
     /// The exit code of the client, if it has ended by itself.
     pub exit_code: Option<i32>,
+    /// The end of its standard error, with an introduction.
+    pub said: String,
     /// How long it took.
     pub duration: Duration,
 }
@@ -91,6 +94,25 @@ pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
         all.push(checked);
     }
     all
+}
+
+/// Notes of acts in which the client ended with an error that it does not have in the act `clean`, before the rule that they
+/// are about was tested.
+pub fn note_crashes(servers: &mut [CheckedServer], runs: &[ActRun]) {
+    let usual = runs.first().and_then(|run| run.exit_code);
+    for run in runs.iter().filter(|run| run.exit_code.is_some_and(|code| code != 0) && usual == Some(0)) {
+        let [act] = &run.acts[..] else { continue };
+        let name = format!("`{act}`");
+        let own: Vec<_> = checks_of(Role::Client).filter(|check| check.looks_at.contains(&name)).collect();
+        for server in &mut *servers {
+            let mut judged = server.versions.iter().flat_map(|version| &version.checks);
+            let is_tested = judged.any(|it| it.is_tested() && own.iter().any(|check| check.id == it.id));
+            let code = run.exit_code.unwrap_or_default();
+            server.untried.extend((!own.is_empty() && !is_tested).then(|| {
+                format!("what the act {act} is about was not tested: the client ended with exit code {code}")
+            }));
+        }
+    }
 }
 
 /// The name and the version that a client gives itself.
@@ -245,11 +267,45 @@ fn weight(verdict: CheckVerdict) -> Option<usize> {
 }
 
 fn merge(into: &mut CheckOutcome, outcome: CheckOutcome) {
-    let Judgement { exercised, violations, untested } = outcome.judgement;
+    let Judgement { exercised, settled, violations, untested } = outcome.judgement;
     into.judgement.exercised += exercised;
+    into.judgement.settled += settled;
     into.judgement.violations.extend(violations);
     into.judgement.untested = into.judgement.untested.take().or(untested);
     if weight(outcome.verdict) > weight(into.verdict) {
         (into.verdict, into.reason) = (outcome.verdict, outcome.reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_in_an_act_is_no_test_of_what_the_act_is_about() {
+        let run = |act: &str, code| ActRun {
+            acts: vec![act.to_owned()],
+            like: None,
+            endpoint: None,
+            traces: Vec::new(),
+            exit_code: Some(code),
+            said: String::new(),
+            duration: Duration::ZERO,
+        };
+        let noted = |usual, code, verdict| {
+            let check = checks_of(Role::Client).find(|it| it.id == "client-list.page.loop-guard").expect("the check");
+            let outcome = CheckOutcome::without(verdict, String::new(), None);
+            let version = checked_version(&[], Version::V2025_11_25, &[(check, outcome)]);
+            let mut server = CheckedServer::new(String::new(), Transport::Http);
+            server.versions = vec![version];
+            let mut servers = vec![server];
+            note_crashes(&mut servers, &[run("clean", usual), run("same-cursor", code)]);
+            servers.remove(0).untried
+        };
+        let why = "what the act same-cursor is about was not tested: the client ended with exit code 1";
+        assert_eq!(noted(0, 1, CheckVerdict::NotTested), [why]);
+        assert_eq!(noted(0, 1, CheckVerdict::Pass), [""; 0], "it was tested before");
+        assert_eq!(noted(0, 0, CheckVerdict::NotTested), [""; 0]);
+        assert_eq!(noted(1, 1, CheckVerdict::NotTested), [""; 0], "it always ends like this");
     }
 }

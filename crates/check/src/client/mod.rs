@@ -31,7 +31,7 @@ pub use act_script::ActScript;
 pub use act_server::ActServer;
 pub use environment::ClientEnvironment;
 pub use error::ClientError;
-pub use judge::{ActRun, judge_client};
+pub use judge::{ActRun, judge_client, note_crashes};
 pub use options::{ClientEvent, ClientOptions};
 pub use relay::{relay_codec, serve_relays};
 pub use run::run_client;

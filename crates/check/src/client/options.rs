@@ -21,7 +21,7 @@ pub struct ClientOptions {
     pub seed: u64,
     /// How long an act may take.
     pub timeout: Duration,
-    /// After what time without traffic it is ended.
+    /// How long a client may be idle before it is stopped.
     pub idle: Duration,
     /// The program `rehearse`; with it the client can start the mock on stdio, and open pages.
     pub program: Option<PathBuf>,

@@ -186,7 +186,7 @@ fn is_refused(connection: &ProbeConnection) -> bool {
 
 /// The same server for a client without a token.
 fn without_token(params: &ServerParams) -> ServerParams {
-    let mut params = params.clone();
+    let mut params = ServerParams { authorizer: None, ..params.clone() };
     if let Target::Http(at) = &mut params.target {
         at.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
     }

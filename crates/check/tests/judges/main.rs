@@ -12,6 +12,7 @@ mod pipe;
 mod process;
 mod properties;
 mod servers;
+mod shipped;
 mod slow_mutants;
 mod slow_twin;
 mod tokens;

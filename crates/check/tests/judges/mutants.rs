@@ -14,7 +14,7 @@ use crate::process::process;
 mod bases;
 mod mutant;
 
-pub(crate) use bases::{Base, CALLED, FEW, all_bases, bases_of, evidence, options, piped};
+pub(crate) use bases::{Base, all_bases, bases_of, evidence, recorded};
 pub(crate) use mutant::{Mutant, mutants, mutate, targets};
 
 /// Checks that no change of one answer of this server can violate.

@@ -1,6 +1,6 @@
 //! What holds for every judge and every trace.
 
-use std::sync::OnceLock;
+use std::{sync::OnceLock, time::Duration};
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -35,8 +35,10 @@ fn runs() -> &'static [(Transport, VersionTraces)] {
             let engine = Engine::new(script, 1, Journal::default());
             let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
             let tools = ToolPermission { allowed: vec!["*".to_owned()], ..ToolPermission::default() };
-            let (grace, varied_prompts) = (std::time::Duration::from_millis(50), vec!["*".to_owned()]);
-            let options = CheckOptions { grace, tools, varied_prompts, ..CheckOptions::default() };
+            // Some of its answers never come.
+            let [grace, request_timeout] = [50, 2000].map(Duration::from_millis);
+            let varied_prompts = vec!["*".to_owned()];
+            let options = CheckOptions { grace, request_timeout, tools, varied_prompts, ..CheckOptions::default() };
             let mut runs = Vec::new();
             for transport in [Transport::Http, Transport::Ws] {
                 let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };

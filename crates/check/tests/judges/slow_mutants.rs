@@ -1,22 +1,13 @@
 //! Faulty servers that are slow: what a check reports of a fast one is not passed by a slow one.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
-use rehearse_check::CheckOptions;
 use rehearse_conformance::{Check, CheckVerdict, Evidence, checks};
 
 use crate::{
     delay::{Slowness, seeds},
-    mutants::{Base, CALLED, FEW, Mutant, evidence, faulty, is_wanted, mutants, options, piped},
+    mutants::{Base, Mutant, evidence, faulty, is_wanted, mutants, recorded},
 };
-
-/// What the prober sees of a server that is slow, or not, in a time that is not real.
-fn recorded(script: &str, slow: Option<(Slowness, u64)>) -> Vec<Base> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    let day = Duration::from_secs(24 * 60 * 60);
-    let options = CheckOptions { versions: FEW.into(), budget: day, ..options(&CALLED, &[]) };
-    runtime.expect("a runtime").block_on(piped(0, script, &options, slow))
-}
 
 fn judged(base: &Base) -> Evidence<'_> {
     evidence(&base.run.traces.iter().collect::<Vec<_>>(), base)
@@ -64,11 +55,11 @@ fn a_slow_server_with_a_fault_never_passes() {
     let script = fs::read_to_string(path).expect("the script");
     let mut mutants = mutants();
     mutants.retain(|mutant| is_wanted(&mutant.check));
-    let fast = recorded(&script, None);
+    let fast = recorded(0, &script, &[], None);
     let (mut wrong, mut all) = (Vec::new(), 0);
     for seed in 0..seeds(1) {
         let slowness = Slowness::ALL[seed as usize % 3];
-        let slow = recorded(&script, Some((slowness, seed)));
+        let slow = recorded(0, &script, &[], Some((slowness, seed)));
         let (passed, reported) = passed(&mutants, &fast, &slow, &format!("{slowness:?} {seed}"));
         wrong.extend(passed);
         all += reported;

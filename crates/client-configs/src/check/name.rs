@@ -32,7 +32,8 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
 /// Servers whose tools have the same names in the end.
 pub(super) fn check_clashes(checked: &CheckedConfig<'_>, findings: &mut Vec<Finding>) {
     let naming = checked.dialect().policy.naming;
-    if naming == Naming::Bare {
+    // Some hosts do not say the server in the name of a tool.
+    if naming.name("a", "TOOL") == naming.name("b", "TOOL") {
         return;
     }
     let projects = checked.config.projects.iter().map(|project| &project.servers);

@@ -37,7 +37,7 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
                     let message =
                         format!("{} takes this for an unset variable and removes it", checked.dialect().program);
                     let finding = codes::VARIABLE_UNSET.at(checked.part(text, reference.range.clone()), message);
-                    findings.push(finding.hint("write ${NAME} without a default; it has no way to write a `$`"));
+                    findings.push(finding.hint("write ${NAME} without a default; this format cannot escape `$`"));
                 }
                 None if reference.form == Form::Braced && rule.is_of_others(reference.name) => {
                     findings.push(unreplaced(checked, text, &reference, &Obstacle::Form));

@@ -63,6 +63,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         empty: EmptyVariable::Set,
         ..VariableRule::NONE
     },
-    policy: Policy { naming: Naming::Bare, environment: Environment::SDK, ..Policy::USUAL },
+    policy: Policy { naming: Naming::Qualified("{server}__{tool}"), environment: Environment::SDK, ..Policy::USUAL },
     ..Dialect::PLAIN
 };

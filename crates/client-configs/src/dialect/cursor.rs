@@ -48,5 +48,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         empty: EmptyVariable::Nothing,
         ..VariableRule::NONE
     },
+    policy: Policy { naming: Naming::Qualified("mcp_{server}_{tool}"), ..Policy::USUAL },
     ..Dialect::PLAIN
 };

@@ -37,5 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         template: Some(Template { open: "${file:", close: "}", prefix: "" }),
         ..VariableRule::NONE
     },
+    // It counts the servers in place of naming them: mcp0_, mcp1_.
+    policy: Policy { naming: Naming::Qualified("mcp0_{tool}"), duplicates: Duplicates::Qualified, ..Policy::USUAL },
     ..Dialect::PLAIN
 };

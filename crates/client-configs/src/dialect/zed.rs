@@ -35,5 +35,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     timeout: Some(TimeoutRule { default: 60, whole: true, ..TimeoutRule::SECONDS }),
     null_env: true,
     allows_partial_server: true,
+    policy: Policy { naming: Naming::Bare, duplicates: Duplicates::Qualified, ..Policy::USUAL },
     ..Dialect::PLAIN
 };

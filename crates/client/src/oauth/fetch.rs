@@ -10,7 +10,6 @@ use bytes::Bytes;
 use reqwest::{
     Client, Method, RequestBuilder, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION},
-    redirect,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -224,7 +223,7 @@ impl Fetcher {
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let builder = web::builder(is_near).redirect(redirect::Policy::none()).timeout(LIMIT);
+        let builder = web::builder(is_near).timeout(LIMIT);
         let builder = builder.dns_resolver(Arc::new(self.ssrf_guard.clone()));
         let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
         Ok(slot.get_or_init(|| client))

@@ -55,13 +55,18 @@ impl<F: Fn(&Event) + Send + Sync> EventSink for F {
     }
 }
 
+/// Sees a recorder before its first event.
+pub(crate) type SeeAnother = Box<dyn FnOnce(&ClientRecorder) + Send + Sync>;
+
 struct Shared {
     opened: Instant,
     sink: OnceLock<Box<dyn EventSink>>,
     state: Mutex<State>,
     changed: watch::Sender<()>,
-    /// The recorder of the connection, if this one records an attempt to open it.
-    connection: Option<ClientRecorder>,
+    /// Whether it records a second process of a server.
+    is_another: bool,
+    /// Sees the recorder of a second process.
+    see_another: Mutex<Option<SeeAnother>>,
     /// How many HTTP exchanges have begun.
     exchanges: AtomicU32,
 }
@@ -72,7 +77,6 @@ struct State {
     closed: Option<Closed>,
     awaited: Vec<Waiter>,
     detail: Detail,
-    attempt: AttemptState,
 }
 
 /// How many bytes of standard error are recorded as a brief detail.
@@ -87,16 +91,6 @@ enum Detail {
     Brief(usize),
     /// HTTP heads, HTTP bodies and standard error.
     Everything,
-}
-
-/// The state of an attempt to open a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum AttemptState {
-    #[default]
-    Open,
-    /// The attempt has become the connection.
-    Selected,
-    Abandoned,
 }
 
 impl Default for ClientRecorder {
@@ -118,53 +112,56 @@ impl ClientRecorder {
     }
 
     /// As [`ClientRecorder::new`], but keeps only the first `limit` events, and fewer if they have more than so many bytes.
-    pub fn of_beginning(limit: usize, bytes: usize) -> ClientRecorder {
-        ClientRecorder::from_trace(Trace::beginning(limit, bytes))
+    /// Its clock started at `began`: recorders with one clock tell what came first on several connections.
+    pub fn of_beginning(limit: usize, bytes: usize, began: Instant) -> ClientRecorder {
+        ClientRecorder::with(Trace::beginning(limit, bytes), began, Detail::Nothing, false)
     }
 
     fn from_trace(trace: Trace) -> ClientRecorder {
-        ClientRecorder::with(trace, Instant::now(), None)
+        ClientRecorder::with(trace, Instant::now(), Detail::Nothing, false)
     }
 
-    fn with(trace: Trace, opened: Instant, connection: Option<ClientRecorder>) -> ClientRecorder {
-        let state = State { trace, ..State::default() };
+    fn with(trace: Trace, opened: Instant, detail: Detail, is_another: bool) -> ClientRecorder {
+        let state = State { trace, detail, ..State::default() };
         let (changed, _) = watch::channel(());
         ClientRecorder(Arc::new(Shared {
             opened,
             sink: OnceLock::new(),
             state: Mutex::new(state),
             changed,
-            connection,
+            is_another,
+            see_another: Mutex::default(),
             exchanges: AtomicU32::new(0),
         }))
     }
 
-    /// A recorder of one of several attempts to open this connection. The connection records all that it does, except
-    /// the end. Only an attempt sees its own frames alone.
-    pub(crate) fn attempt(&self) -> ClientRecorder {
-        let trace = self.state().trace.new_empty();
-        ClientRecorder::with(trace, self.0.opened, Some(self.clone()))
+    /// Sees the recorder of a second process, if a session starts one to open: two processes are two connections. It has the
+    /// limits, the details and the clock of this one.
+    pub fn on_another(&self, see: impl FnOnce(&ClientRecorder) + Send + Sync + 'static) {
+        *self.0.see_another.lock() = Some(Box::new(see));
     }
 
-    /// Makes this attempt the connection: from now on, only the connection records.
-    pub(crate) fn select(&self) {
-        let Some(connection) = &self.0.connection else { return };
-        let mut state = self.state();
-        let State { closed, .. } =
-            std::mem::replace(&mut *state, State { attempt: AttemptState::Selected, ..State::default() });
-        if let Some(closed) = closed {
-            connection.close(closed);
+    /// What sees the recorder of a second process.
+    pub(crate) fn take_see_another(&self) -> Option<SeeAnother> {
+        self.0.see_another.lock().take()
+    }
+
+    /// The recorder of a second process.
+    pub(crate) fn another(&self, see: Option<SeeAnother>) -> ClientRecorder {
+        let (trace, detail) = {
+            let state = self.state();
+            (state.trace.new_empty(), state.detail)
+        };
+        let another = ClientRecorder::with(trace, self.0.opened, detail, true);
+        if let Some(see) = see {
+            see(&another);
         }
+        another
     }
 
-    /// Ends this attempt: the connection records only the exit of its process from now on.
-    pub(crate) fn abandon(&self) {
-        self.state().attempt = AttemptState::Abandoned;
-    }
-
-    /// The recorder of the connection, of which this may be an attempt.
-    pub(crate) fn connection(&self) -> ClientRecorder {
-        self.0.connection.as_ref().unwrap_or(self).clone()
+    /// Whether it records a second process of a server.
+    pub fn is_another(&self) -> bool {
+        self.0.is_another
     }
 
     /// The same recorder, which from now on also records HTTP heads, HTTP bodies that are not messages, and standard error.
@@ -189,8 +186,7 @@ impl ClientRecorder {
 
     /// Waits until the sink can take more events, of an HTTP exchange if they belong to one. Cancel-safe.
     pub async fn room(&self, exchange: Option<u32>) {
-        let shared = self.0.connection.as_ref().map_or(&self.0, |connection| &connection.0);
-        if let Some(sink) = shared.sink.get() {
+        if let Some(sink) = self.0.sink.get() {
             sink.room(exchange).await;
         }
     }
@@ -207,10 +203,7 @@ impl ClientRecorder {
 
     /// A number for a new HTTP exchange of the connection.
     pub(crate) fn new_exchange(&self) -> u32 {
-        match &self.0.connection {
-            Some(connection) => connection.new_exchange(),
-            None => self.0.exchanges.fetch_add(1, Ordering::Relaxed),
-        }
+        self.0.exchanges.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Adds a frame that is being written or has just been read, and returns it.
@@ -221,12 +214,6 @@ impl ClientRecorder {
     /// As [`ClientRecorder::record`], for a frame of an HTTP exchange.
     pub(crate) fn record_in(&self, exchange: Option<u32>, direction: Direction, bytes: Bytes) -> Frame {
         let mut state = self.state();
-        match (&self.0.connection, state.attempt) {
-            (None, _) => {}
-            (Some(connection), AttemptState::Open) => drop(connection.record_in(exchange, direction, bytes.clone())),
-            (Some(connection), AttemptState::Selected) => return connection.record_in(exchange, direction, bytes),
-            (Some(_), AttemptState::Abandoned) => return Frame::new(direction, self.0.opened.elapsed(), bytes),
-        }
         // Within the lock, so that times are in the order of the frames.
         let frame = Frame::new(direction, self.0.opened.elapsed(), bytes);
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
@@ -246,9 +233,6 @@ impl ClientRecorder {
 
     /// As [`ClientRecorder::note`], for an event of an HTTP exchange.
     pub(crate) fn note_in(&self, exchange: Option<u32>, kind: EventKind) {
-        if let Some(connection) = &self.0.connection {
-            return connection.note_in(exchange, kind);
-        }
         let mut state = self.state();
         let at = self.0.opened.elapsed();
         self.push(&mut state, Event { at, exchange, kind });
@@ -258,9 +242,6 @@ impl ClientRecorder {
 
     /// As [`ClientRecorder::note`], if details are recorded.
     pub(crate) fn note_detail(&self, exchange: Option<u32>, kind: impl FnOnce() -> EventKind) {
-        if let Some(connection) = &self.0.connection {
-            return connection.note_detail(exchange, kind);
-        }
         let detail = self.state().detail;
         if detail != Detail::Nothing {
             self.note_in(exchange, kind());
@@ -269,9 +250,6 @@ impl ClientRecorder {
 
     /// As [`ClientRecorder::note_detail`], for a part of a stream, whose messages are recorded as frames.
     pub(crate) fn note_chunk(&self, exchange: Option<u32>, bytes: &Bytes) {
-        if let Some(connection) = &self.0.connection {
-            return connection.note_chunk(exchange, bytes);
-        }
         let detail = self.state().detail;
         if detail == Detail::Everything {
             let kind = EventKind::HttpBody { direction: Direction::ServerToClient, bytes: bytes.clone() };
@@ -281,9 +259,6 @@ impl ClientRecorder {
 
     /// As [`ClientRecorder::note_detail`], for a line of standard error.
     pub(crate) fn note_stderr(&self, line: &str) {
-        if let Some(connection) = &self.0.connection {
-            return connection.note_stderr(line);
-        }
         let mut state = self.state();
         let is_recorded = match &mut state.detail {
             Detail::Nothing => false,
@@ -303,9 +278,6 @@ impl ClientRecorder {
     /// Ends the trace. Only the first end is kept.
     pub fn close(&self, closed: Closed) {
         let mut state = self.state();
-        if let (Some(connection), AttemptState::Selected) = (&self.0.connection, state.attempt) {
-            return connection.close(closed);
-        }
         if state.closed.is_none() {
             let at = self.0.opened.elapsed();
             self.push(&mut state, Event { at, exchange: None, kind: EventKind::Closed(closed.clone()) });

@@ -56,7 +56,7 @@ async fn a_time_limit_is_seen_although_events_flow() {
 
 #[tokio::test]
 async fn nothing_more_comes_when_no_more_is_kept() {
-    let recorder = ClientRecorder::of_beginning(2, 100);
+    let recorder = ClientRecorder::of_beginning(2, 100, Instant::now());
     receive(&recorder, "1");
     let mut waiting = pin!(recorder.has_more(2));
     assert!(waiting.as_mut().now_or_never().is_none());
@@ -68,13 +68,16 @@ async fn nothing_more_comes_when_no_more_is_kept() {
 }
 
 #[test]
-fn an_attempt_keeps_no_more_than_the_connection() {
-    let connection = ClientRecorder::with_limit(2);
-    let attempt = connection.attempt();
+fn a_second_process_has_a_record_of_its_own_with_the_same_limit() {
+    let first = ClientRecorder::with_limit(2);
+    let (sender, seen) = std::sync::mpsc::channel();
+    first.on_another(move |another| sender.send(another.clone()).expect("a receiver"));
+    let another = first.another(first.take_see_another());
     for _ in 0..5 {
-        receive(&attempt, "{}");
+        receive(&another, "{}");
     }
-    assert_eq!((attempt.end(), attempt.since(0).len(), connection.since(0).len()), (5, 2, 2));
+    assert!(seen.recv().is_ok_and(|it| it.is_same_as(&another)) && another.is_another());
+    assert_eq!((another.end(), another.since(0).len(), first.end()), (5, 2, 0));
 }
 
 #[tokio::test]

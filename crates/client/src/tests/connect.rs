@@ -171,7 +171,7 @@ async fn a_modern_server_that_starts_late_is_spoken_to_as_one() {
     let unknown = DISCOVERED.replace("2026-07-28", "2031-01-01");
     let server = late(move |probe| result(probe, &unknown), |initialize| error(initialize, -32022));
     let error = refused(&target(&server), Protocol::Auto).await;
-    assert!(matches!(&error, ConnectError::Refused { error, .. } if error.code == -32022), "{error}");
+    assert!(matches!(error.last(), ConnectError::Refused { error, .. } if error.code == -32022), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use crate::{
     CallOptions, ClientRecorder, EventSink, Failure, PeerVersion, ServerParams, Session, Target, Timeouts,
     UnsolicitedPolicy, Wire,
 };
-use rehearse_protocol::{Event, Protocol, Version};
+use rehearse_protocol::{Event, List, Protocol, Version};
 use rehearse_testing::{HELLO, error, greet, in_memory, result};
 
 /// Answers the handshake, and each other request with these lines, in which `ID` stands for its id.
@@ -172,7 +172,10 @@ async fn a_listing_follows_the_cursor_to_its_end() {
     assert_eq!(listing.pages, 3);
     assert_eq!(items[..2], [r#"{"name":null}"#, r#"{"name":1.0}"#]);
     assert_eq!(items[4], r#"{"name":"three"}"#);
-    let failure = session.list_resources(CallOptions::default()).await.expect_err("no resources");
+    let (some, failure) = session.list_partial(List::Tools, 2, CallOptions::default()).await;
+    assert_eq!((some.pages, &some.cursors[..]), (2, &["two".to_owned()][..]), "no more pages than asked for");
+    assert!(failure.is_none(), "{failure:?}");
+    let failure = session.list(List::Resources, CallOptions::default()).await.expect_err("no resources");
     assert!(matches!(&failure, Failure::Malformed(what) if what.contains("`resources` is missing")), "{failure}");
     session.close().await;
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod cancel;
 mod connect;
+mod era;
 mod http;
 mod memory;
 pub(crate) mod peer;

@@ -7,12 +7,13 @@ use tokio::sync::mpsc;
 
 use super::{LEGACY, MODERN, connect, sent_methods, target};
 use crate::{CallOptions, Failure, SubscriptionFilter, Target};
+use rehearse_protocol::List;
 use rehearse_testing::{HttpServer, Seen, Server, error, events, greet, greet_http, in_memory, result};
 
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 fn all_topics() -> SubscriptionFilter {
-    SubscriptionFilter { tools: true, prompts: true, resources: false, uris: vec!["a://1".into(), "a://2".into()] }
+    SubscriptionFilter { lists: vec![List::Tools, List::Prompts], uris: vec!["a://1".into(), "a://2".into()] }
 }
 
 fn acknowledged(id: &Value, filter: &Value) -> String {
@@ -109,7 +110,7 @@ async fn a_legacy_session_subscribes_to_resources_and_goes_by_the_declared_lists
     let session = connect(&target(&server), LEGACY).await;
     let failure = session.listen(&all_topics(), CallOptions::default()).await.expect_err("no prompts");
     assert_eq!(failure.to_string(), "the server does not send notifications/prompts/list_changed");
-    let tools = SubscriptionFilter { tools: true, ..SubscriptionFilter::for_resource("a://1") };
+    let tools = SubscriptionFilter { lists: vec![List::Tools], ..SubscriptionFilter::for_resource("a://1") };
     session.listen(&tools, CallOptions::default()).await.expect("declared");
     session.unsubscribe("a://1", CallOptions::default()).await.expect("subscribed");
     let failure =

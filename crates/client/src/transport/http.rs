@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::{
     Client, Method, Response, StatusCode, Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
+    header::{HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE},
 };
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
@@ -305,6 +305,12 @@ impl ResponseHead {
     /// Whether the whole body is the answer, or refuses it.
     pub(crate) fn has_whole_body(&self) -> bool {
         !(self.status.is_success() && is_event_stream(&self.headers))
+    }
+
+    /// Whether it asks for an authorization (RFC 9110, 11.6.1).
+    pub(crate) fn is_challenge(&self) -> bool {
+        matches!(self.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+            && self.headers.contains_key(WWW_AUTHENTICATE)
     }
 }
 

@@ -6,14 +6,11 @@ use std::{borrow::Cow, collections::HashSet};
 use rehearse_protocol::names::{APP_MIME, APPS_EXTENSION};
 use serde_json::Value;
 
-use super::{
-    Judge,
-    common::{bytes_of, shown},
-};
-use crate::{
-    Call, Case, Evidence, Judgement, Level, Material,
-    html::{Html, Link, LinkKind, allows, is_origin},
-};
+use super::Judge;
+use super::common::{bytes_of, shown};
+use super::query::elements;
+use crate::html::{Html, Link, LinkKind, allows, is_origin};
+use crate::{Call, Evidence, Judgement, Level};
 
 /// The case of requests of a client that declares the extension.
 const SHOWS_APPS: &str = "apps";
@@ -36,16 +33,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("apps.caps.resources", |e, j| {
         each_tool(e, j, |tool| {
             resource_uri(tool).filter(|_| e.facts.capabilities.is_object())?;
-            Some(holds(e.facts.declares("resources"), || "no capability `resources`".to_owned()))
+            Some(holds(e.facts.declares("resources"), || "no capability `resources`"))
         });
     }),
     ("apps.caps.asked", |e, j| {
         for (tool, name, call) in tools(e).filter(|(.., call)| call.request.case.is_none()) {
-            let is_first = !j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
+            let is_first = !j.has_found(name);
             if is_first && tool["_meta"].get("ui").is_some() {
-                j.check_at(false, Some(name.to_owned()), call.places(), || {
-                    "it with `_meta.ui` for a client that does not declare the extension".to_owned()
-                });
+                let found = || "it with `_meta.ui` for a client that does not declare the extension";
+                j.check_at(false, Some(name), call.places(), found);
             }
         }
     }),
@@ -83,7 +79,22 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             Some(holds(flat == uri, || format!("{} and {}", shown(flat), shown(uri))))
         });
     }),
-    ("apps.tool.resource-exists", resource_exists),
+    ("apps.tool.resource-exists", |e, j| {
+        let named: Vec<_> = tools(e).filter_map(|(tool, name, _)| Some((name, resource_uri(tool)?))).collect();
+        let reads = e.calls_of("resources/read").filter(|call| is_normal(call) && call.response.is_some());
+        for call in reads {
+            let uri = call.request.at("/params/uri");
+            let Some((name, uri)) = named.iter().find(|(_, it)| uri == it && it.starts_with(SCHEME)) else { continue };
+            match call.error_code() {
+                // Not found, in the codes of each version, or no resources at all.
+                Some(-32002 | -32602 | -32601) => {
+                    note(j, name, &call, Some(Err(format!("{} for {uri}", call.answer_text()))))
+                }
+                Some(_) => j.untested("the server failed for a reason of its own"),
+                None => note(j, name, &call, Some(Ok(()))),
+            }
+        }
+    }),
     ("apps.tool.page-members", |e, j| {
         let pages = pages(e);
         each_tool(e, j, |tool| {
@@ -105,9 +116,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             page.judge(j, Some(holds(mime == APP_MIME, || format!("`mimeType: {mime:?}`"))));
             // Those mean the same, but hosts compare the text.
             let plain: String = mime.chars().filter(|it| !it.is_whitespace() && *it != '"').collect();
-            if j.violations.len() > before && plain.eq_ignore_ascii_case(APP_MIME) {
-                j.at_level(Level::Derived);
-            }
+            j.at_level_if(j.violations.len() > before && plain.eq_ignore_ascii_case(APP_MIME), Level::Derived);
         }
     }),
     ("apps.read.one-content", |e, j| {
@@ -117,10 +126,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("apps.read.text-or-blob", |e, j| {
         for page in pages(e) {
-            page.judge(
-                j,
-                Some(holds(page.text().is_some(), || "no `text`, and no text in base64 as `blob`".to_owned())),
-            );
+            page.judge(j, Some(holds(page.text().is_some(), || "no `text`, and no text in base64 as `blob`")));
         }
     }),
     ("apps.meta.shape", |e, j| {
@@ -167,17 +173,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("apps.html.document", |e, j| {
         each_html(e, j, |_, html| {
             let is_document = html.has_doctype || html.has_document_element;
-            Some(holds(is_document, || "neither a doctype nor an `<html>`, `<head>` or `<body>`".to_owned()))
+            Some(holds(is_document, || "neither a doctype nor an `<html>`, `<head>` or `<body>`"))
         });
     }),
     ("apps.html.whole", |e, j| {
         each_html(e, j, |_, html| {
             Some(html.cut_in.as_ref().map_or(Ok(()), |place| Err(format!("the end of the text in {place}"))))
-        });
+        })
     }),
-    ("apps.html.doctype", |e, j| {
-        each_html(e, j, |_, html| Some(holds(html.has_doctype, || "no `<!doctype html>`".to_owned())));
-    }),
+    ("apps.html.doctype", |e, j| each_html(e, j, |_, html| Some(holds(html.has_doctype, || "no `<!doctype html>`")))),
     ("apps.html.size", |e, j| {
         for page in pages(e) {
             let size = page.text().map(|text| text.len());
@@ -197,21 +201,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             Some(beside.map_or(Ok(()), |link| Err(format!("{:?}, beside a page that has no address", link.written))))
         });
     }),
-    ("apps.result.content", |e, j| {
-        each_result(e, j, |content| holds(!content.is_empty(), || "no content".to_owned()));
-    }),
+    ("apps.result.content", |e, j| each_result(e, j, |content| holds(!content.is_empty(), || "no content"))),
     ("apps.result.text", |e, j| {
         each_result(e, j, |content| {
             let is_text =
                 |it: &Value| it["type"] == "text" && it["text"].as_str().is_some_and(|it| !it.trim().is_empty());
-            holds(content.is_empty() || content.iter().any(is_text), || "no text".to_owned())
+            holds(content.is_empty() || content.iter().any(is_text), || "no text")
         });
     }),
 ];
-
-pub(super) fn cases(_: &Material) -> Vec<Case> {
-    Vec::new()
-}
 
 /// Whether a server has apps. It need not declare them: the extension's capability is that of a client.
 pub(crate) fn has_any(evidence: &Evidence<'_>) -> bool {
@@ -221,8 +219,8 @@ pub(crate) fn has_any(evidence: &Evidence<'_>) -> bool {
         || listed(evidence).any(|(resource, _)| is_app(&resource["mimeType"]))
 }
 
-fn holds(holds: bool, found: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(found()) }
+fn holds<S: Into<String>>(holds: bool, found: impl FnOnce() -> S) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(found().into()) }
 }
 
 fn are_texts(value: &Value) -> bool {
@@ -251,14 +249,14 @@ fn is_normal(call: &Call<'_>) -> bool {
 
 fn tools<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e Value, &'e str, Call<'e>)> {
     results(evidence, "tools/list").flat_map(|(call, result)| {
-        let tools = result["tools"].as_array().into_iter().flatten();
+        let tools = elements(&result["tools"]);
         tools.filter_map(move |tool| Some((tool, tool["name"].as_str()?, call)))
     })
 }
 
 fn listed<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (&'e Value, Call<'e>)> {
     results(evidence, "resources/list").flat_map(|(call, result)| {
-        let resources = result["resources"].as_array().into_iter().flatten();
+        let resources = elements(&result["resources"]);
         resources.map(move |resource| (resource, call))
     })
 }
@@ -272,24 +270,24 @@ fn page_uris<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
 
 /// Judges something by its name, with one finding for each.
 fn note(j: &mut Judgement, name: &str, call: &Call<'_>, found: Found) {
-    let is_known = || j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
+    let is_known = || j.has_found(name);
     match found {
         Some(Ok(())) => j.check_at(true, None, Vec::new(), String::new),
-        Some(Err(found)) if !is_known() => j.check_at(false, Some(name.to_owned()), call.places(), || found),
+        Some(Err(found)) if !is_known() => j.check_at(false, Some(name), call.places(), || found),
         _ => {}
     }
 }
 
-fn each_tool(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
-    for (tool, name, call) in tools(evidence) {
+fn each_tool(e: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
+    for (tool, name, call) in tools(e) {
         note(j, name, &call, judge(tool));
     }
 }
 
 /// Judges the entry of each page in `resources/list`.
-fn each_listed(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
-    let uris = page_uris(evidence);
-    for (resource, call) in listed(evidence) {
+fn each_listed(e: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
+    let uris = page_uris(e);
+    for (resource, call) in listed(e) {
         let uri = resource["uri"].as_str().unwrap_or_default();
         note(j, uri, &call, uris.contains(uri).then(|| judge(resource)).flatten());
     }
@@ -324,7 +322,7 @@ fn pages<'e>(evidence: &'e Evidence<'_>) -> Vec<Page<'e>> {
     let uris = page_uris(evidence);
     let mut pages: Vec<Page<'e>> = Vec::new();
     for (call, result) in results(evidence, "resources/read") {
-        let uri = call.request.at("/params/uri").as_str().filter(|uri| uris.contains(uri));
+        let uri = call.text("/params/uri").filter(|uri| uris.contains(uri));
         let (Some(uri), Some(contents)) = (uri, result["contents"].as_array()) else { continue };
         let Some(content) = contents.first() else { continue };
         let page = Page { uri, call, content, count: contents.len() };
@@ -335,32 +333,32 @@ fn pages<'e>(evidence: &'e Evidence<'_>) -> Vec<Page<'e>> {
     pages
 }
 
-fn each_html(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Page<'_>, &Html) -> Found) {
-    for page in pages(evidence) {
+fn each_html(e: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Page<'_>, &Html) -> Found) {
+    for page in pages(e) {
         let found = page.text().and_then(|text| judge(&page, &Html::parse(&text)));
         page.judge(j, found);
     }
 }
 
 /// Judges what each page says of itself, in the list and in its content.
-fn each_meta(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
-    for page in pages(evidence) {
+fn each_meta(e: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Value) -> Found) {
+    for page in pages(e) {
         page.judge(j, page.content["_meta"].get("ui").and_then(&judge));
     }
-    each_listed(evidence, j, |resource| resource["_meta"].get("ui").and_then(&judge));
+    each_listed(e, j, |resource| resource["_meta"].get("ui").and_then(&judge));
 }
 
 /// The origins in one list of a policy.
 fn sources<'v>(csp: &'v Value, key: &str) -> impl Iterator<Item = &'v str> {
-    csp[key].as_array().into_iter().flatten().filter_map(Value::as_str)
+    elements(&csp[key]).filter_map(Value::as_str)
 }
 
 /// Checks that the policy which a page declares allows what it loads. Hosts allow nothing else (Content Security Policy
 /// Enforcement: "Host MUST block connections to undeclared domains").
-fn loads(evidence: &Evidence<'_>, j: &mut Judgement, kind: LinkKind, key: &str, always: &[&str]) {
+fn loads(e: &Evidence<'_>, j: &mut Judgement, kind: LinkKind, key: &str, always: &[&str]) {
     // A host may know the policy from the list.
-    let in_list: Vec<_> = listed(evidence).map(|(it, _)| (&it["uri"], &it["_meta"]["ui"]["csp"])).collect();
-    each_html(evidence, j, |page, html| {
+    let in_list: Vec<_> = listed(e).map(|(it, _)| (&it["uri"], &it["_meta"]["ui"]["csp"])).collect();
+    each_html(e, j, |page, html| {
         let policies = || {
             let other = in_list.iter().filter(|(uri, _)| **uri == page.uri).map(|(_, csp)| *csp);
             [&page.meta()["csp"]].into_iter().chain(other)
@@ -380,33 +378,16 @@ fn loads(evidence: &Evidence<'_>, j: &mut Judgement, kind: LinkKind, key: &str, 
     });
 }
 
-fn resource_exists(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let named: Vec<_> = tools(evidence).filter_map(|(tool, name, _)| Some((name, resource_uri(tool)?))).collect();
-    let reads = evidence.calls_of("resources/read").filter(|call| is_normal(call) && call.response.is_some());
-    for call in reads {
-        let uri = call.request.at("/params/uri");
-        let Some((name, uri)) = named.iter().find(|(_, it)| uri == it && it.starts_with(SCHEME)) else { continue };
-        match call.error_code() {
-            // Not found, in the codes of each version, or no resources at all.
-            Some(-32002 | -32602 | -32601) => {
-                note(j, name, &call, Some(Err(format!("{} for {uri}", call.answer_text()))))
-            }
-            Some(_) => j.untested("the server failed for a reason of its own"),
-            None => note(j, name, &call, Some(Ok(()))),
-        }
-    }
-}
-
 /// Judges the content of each success of a tool that has a page and is for models.
-fn each_result(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&[Value]) -> Result<(), String>) {
+fn each_result(e: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&[Value]) -> Result<(), String>) {
     let is_for_models = |tool: &Value| {
         let visibility = tool["_meta"]["ui"]["visibility"].as_array();
         visibility.is_none_or(|all| all.iter().any(|it| it == "model"))
     };
-    let with_page = tools(evidence).filter(|(tool, ..)| resource_uri(tool).is_some() && is_for_models(tool));
+    let with_page = tools(e).filter(|(tool, ..)| resource_uri(tool).is_some() && is_for_models(tool));
     let names: HashSet<_> = with_page.map(|(_, name, _)| name).collect();
-    for (call, result) in results(evidence, "tools/call").filter(|(_, result)| result["isError"] != true) {
-        let Some(name) = call.request.at("/params/name").as_str().filter(|name| names.contains(name)) else { continue };
+    for (call, result) in results(e, "tools/call").filter(|(_, result)| result["isError"] != true) {
+        let Some(name) = call.text("/params/name").filter(|name| names.contains(name)) else { continue };
         note(j, name, &call, result["content"].as_array().map(|content| judge(content)));
     }
 }

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use rehearse_document::json_schema::accepts;
 use serde_json::Value;
 
-use super::{
-    Judge,
-    common::{connection, shown, silence, survives},
-};
-use crate::{Call, Case, Evidence, Judgement, Kind, Level, Material, Message};
+use super::Judge;
+use super::common::{connection, shown, silence, survives};
+use super::query::{Query, elements};
+use crate::{Call, Evidence, Judgement, Kind, Level, Message};
 
 pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
 const ELICIT: &str = "elicitation/create";
@@ -59,7 +58,18 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("ask.sampling.refusal-handled", |e, j| ends(e, j, "asking/error/sampling")),
     ("ask.elicit.capability", |e, j| capability(e, j, ELICIT)),
-    ("ask.elicit.mode-gate", mode_gate),
+    ("ask.elicit.mode-gate", |e, j| {
+        each(e, j, ELICIT, |ask| {
+            let declared = ask.declared.get("elicitation")?;
+            let is_page = ask.params["mode"] == "url";
+            // Without a mode, a client supports forms.
+            let is_supported = match is_page {
+                true => declared.get("url").is_some(),
+                false => declared.get("form").is_some() || declared.get("url").is_none(),
+            };
+            (!is_supported).then(|| format!("`mode: {}`", ask.params["mode"]))
+        });
+    }),
     ("ask.elicit.message", |e, j| {
         each(e, j, ELICIT, |ask| {
             let message = &ask.params["message"];
@@ -73,7 +83,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("ask.elicit.form-has-schema", |e, j| {
-        forms(e, j, |ask| (!ask.params["requestedSchema"].is_object()).then(|| "no `requestedSchema`".to_owned()));
+        forms(e, j, |ask| (!ask.params["requestedSchema"].is_object()).then(|| "no `requestedSchema`".to_owned()))
     }),
     ("ask.elicit.flat-schema", |e, j| {
         forms(e, j, |ask| {
@@ -96,12 +106,23 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("ask.elicit.required-exists", |e, j| {
         forms(e, j, |ask| {
             let schema = &ask.params["requestedSchema"];
-            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let required = elements(&schema["required"]).filter_map(Value::as_str);
             let unknown = required.into_iter().find(|name| schema["properties"].get(name).is_none());
             unknown.map(|name| format!("{name:?}, required and not among the properties"))
         });
     }),
-    ("ask.elicit.no-secrets", no_secrets),
+    ("ask.elicit.no-secrets", |e, j| {
+        let is_secret = |text: &str| {
+            let text: String =
+                text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+            SECRETS.iter().any(|word| text.contains(word))
+        };
+        forms(e, j, |ask| {
+            fields(ask).find(|(name, it)| is_secret(name) || it["title"].as_str().is_some_and(is_secret)).map(found)
+        });
+        // Words can only be suspected.
+        j.all_at_level(Level::Should);
+    }),
     ("ask.elicit.no-clickable-url", |e, j| {
         forms(e, j, |ask| {
             let texts = fields(ask).filter(|(_, it)| it["format"] != "uri");
@@ -112,7 +133,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("ask.elicit.url-valid", |e, j| {
-        pages(e, j, |ask, url| url.is_none().then(|| format!("`url: {}`", ask.params["url"])));
+        pages(e, j, |ask, url| url.is_none().then(|| format!("`url: {}`", ask.params["url"])))
     }),
     ("ask.elicit.url-https", |e, j| {
         pages(e, j, |_, url| {
@@ -125,41 +146,86 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("ask.elicit.url-no-pii", |e, j| suspect(e, j, |url| !url.username().is_empty() || has_address(url))),
     ("ask.elicit.url-not-preauthenticated", |e, j| {
-        suspect(e, j, |url| url.query_pairs().any(|(key, _)| ACCESS.contains(&key.to_ascii_lowercase().as_str())));
+        suspect(e, j, |url| url.query_pairs().any(|(key, _)| ACCESS.contains(&key.to_ascii_lowercase().as_str())))
     }),
-    ("ask.elicit.url-id", url_ids),
-    ("ask.elicit.complete-known-id", complete_ids),
-    ("ask.elicit.required-error-shape", required_error),
+    ("ask.elicit.url-id", |e, j| {
+        let mut seen = HashSet::new();
+        for ask in asks(e).iter().filter(|ask| ask.method == ELICIT && ask.params["mode"] == "url") {
+            let id = ask.params["elicitationId"].as_str().unwrap_or_default();
+            let holds = !id.is_empty() && seen.insert((ask.message.place.connection, id));
+            j.check(holds, ask.message, || format!("`elicitationId: {}`", ask.params["elicitationId"]));
+        }
+    }),
+    ("ask.elicit.complete-known-id", |e, j| {
+        let known = elicitation_ids(e);
+        for message in e.notifications("notifications/elicitation/complete") {
+            let id = message.at("/params/elicitationId").as_str().unwrap_or_default();
+            j.check(known.contains(&(message.place.connection, id)), message, || format!("the id {id:?}"));
+        }
+    }),
+    ("ask.elicit.required-error-shape", |e, j| {
+        for response in e.responses().filter(|it| it.error_code() == Some(-32042)) {
+            let listed = response.at("/error/data/elicitations").as_array();
+            let is_page = |it: &Value| it["mode"] == "url" && it["elicitationId"].is_string();
+            let holds = listed.is_some_and(|listed| !listed.is_empty() && listed.iter().all(is_page));
+            j.check(holds, response, || shown(response.at("/error/data")));
+        }
+    }),
     ("ask.elicit.decline-cancel-handled", |e, j| {
         for case in ["asking/decline", "asking/cancel", "asking/error/elicitation"] {
             ends(e, j, case);
         }
     }),
-    ("ask.elicit.validates-answer", validates),
+    ("ask.elicit.validates-answer", |e, j| {
+        // No field of a form is an object.
+        let is_invalid =
+            |answer: &Value| answer["content"].as_object().is_some_and(|it| it.values().any(Value::is_object));
+        let calls = e.case("asking/schema").filter(|call| call.request.kind == Kind::Request);
+        for (call, response) in calls.filter_map(|call| Some((call, call.response?))) {
+            let Some(connection) = connection(e, call.request.place) else { continue };
+            let retried = call.request.at("/params/inputResponses").as_object().into_iter().flatten();
+            let replies = connection.sent();
+            let mut replies = replies.filter(|it| it.place > call.request.place && it.place < response.place);
+            if !retried.into_iter().any(|(_, it)| is_invalid(it)) && !replies.any(|it| is_invalid(it.at("/result"))) {
+                continue;
+            }
+            let is_complete = |it: &Value| it["resultType"] != "input_required" && it["isError"] != true;
+            let is_asked_again = connection.on_the_way(&call).filter(|it| it.method() == Some(ELICIT)).count() > 1;
+            j.check_call(!call.result().is_some_and(is_complete) || is_asked_again, &call);
+        }
+        let otherwise =
+            "no tool, prompt or resource asked with a form; --allow-tool NAME lets the prober call a tool that does";
+        not_varied(e, j, otherwise);
+    }),
     ("ask.roots.capability", |e, j| capability(e, j, ROOTS)),
     ("ask.roots.error-handled", |e, j| ends(e, j, "asking/error/roots")),
     ("ask.roots.list-changed-handled", |e, j| silence(e, j, "asking/roots-changed")),
-    ("ask.any.associated", associated),
+    ("ask.any.associated", |e, j| {
+        for connection in &e.connections {
+            let posted = connection.calls().filter(|call| call.http.is_some_and(|http| http.method == "POST"));
+            for call in posted.filter(|call| call.request.kind == Kind::Request) {
+                let Some((http, response)) = call.http.zip(call.response) else { continue };
+                let all = connection.messages_of(http).filter(|it| it.kind == Kind::Request);
+                all.must(j, |request| request.place < response.place, |_| "a request after the response");
+            }
+        }
+    }),
     ("ask.any.bogus-response", |e, j| survives(e, j, "asking/bogus-response")),
 ];
 
 const NOTHING_ASKED: &str = "the server asked for nothing; --allow-tool NAME lets the prober call a tool that does";
 
 /// Says why no other answer was given to what the server asks.
-pub(super) fn not_varied(evidence: &Evidence<'_>, j: &mut Judgement, otherwise: &str) {
+pub(super) fn not_varied(e: &Evidence<'_>, j: &mut Judgement, otherwise: &str) {
     let asks = |call: &Call<'_>| {
-        let mut messages = connection(evidence, call.request.place).into_iter().flat_map(|it| it.on_the_way(call));
+        let mut messages = connection(e, call.request.place).into_iter().flat_map(|it| it.on_the_way(call));
         call.result().is_some_and(|it| it["resultType"] == "input_required")
             || messages.any(|it| it.kind == Kind::Request)
     };
-    if evidence.case("asking/prompt").any(|call| asks(&call)) {
+    if e.case("asking/prompt").any(|call| asks(&call)) {
         j.untested("a prompt may pass on what it gets; --allow-prompt NAME lets the prober answer it in other ways");
     }
     j.untested(otherwise);
-}
-
-pub(super) fn cases(_material: &Material) -> Vec<Case> {
-    Vec::new()
 }
 
 /// What a server asks its client.
@@ -211,20 +277,20 @@ pub(super) fn is_declared(declared: &Value, method: &str) -> bool {
 }
 
 /// Checks each request of a method; `wrong` says what is wrong with it.
-fn each(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, wrong: impl Fn(&Ask<'_>) -> Option<String>) {
-    for ask in asks(evidence).iter().filter(|ask| ask.method == method) {
+fn each(e: &Evidence<'_>, j: &mut Judgement, method: &str, wrong: impl Fn(&Ask<'_>) -> Option<String>) {
+    for ask in asks(e).iter().filter(|ask| ask.method == method) {
         let wrong = wrong(ask);
         j.check(wrong.is_none(), ask.message, || wrong.unwrap_or_default());
     }
     j.untested(NOTHING_ASKED);
 }
 
-fn forms(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Ask<'_>) -> Option<String>) {
-    each(evidence, j, ELICIT, |ask| if ask.params["mode"] == "url" { None } else { wrong(ask) });
+fn forms(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Ask<'_>) -> Option<String>) {
+    each(e, j, ELICIT, |ask| if ask.params["mode"] == "url" { None } else { wrong(ask) });
 }
 
-fn pages(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Ask<'_>, Option<&url::Url>) -> Option<String>) {
-    for ask in asks(evidence).iter().filter(|ask| ask.method == ELICIT && ask.params["mode"] == "url") {
+fn pages(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Ask<'_>, Option<&url::Url>) -> Option<String>) {
+    for ask in asks(e).iter().filter(|ask| ask.method == ELICIT && ask.params["mode"] == "url") {
         let url = ask.params["url"].as_str().and_then(|url| url::Url::parse(url).ok());
         let wrong = wrong(ask, url.as_ref());
         j.check(wrong.is_none(), ask.message, || wrong.unwrap_or_default());
@@ -233,11 +299,9 @@ fn pages(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Ask<'_>, Op
 }
 
 /// Checks URLs for what can only be suspected.
-fn suspect(evidence: &Evidence<'_>, j: &mut Judgement, is_wrong: impl Fn(&url::Url) -> bool) {
-    pages(evidence, j, |_, url| url.filter(|url| is_wrong(url)).map(|url| format!("`{url}`")));
-    for violation in &mut j.violations {
-        violation.level = Some(Level::Should);
-    }
+fn suspect(e: &Evidence<'_>, j: &mut Judgement, is_wrong: impl Fn(&url::Url) -> bool) {
+    pages(e, j, |_, url| url.filter(|url| is_wrong(url)).map(|url| format!("`{url}`")));
+    j.all_at_level(Level::Should);
 }
 
 fn has_address(url: &url::Url) -> bool {
@@ -245,25 +309,12 @@ fn has_address(url: &url::Url) -> bool {
         .any(|(_, value)| value.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.')))
 }
 
-fn capability(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    each(evidence, j, method, |ask| (!is_declared(ask.declared, method)).then(|| format!("`{method}`, not declared")));
-}
-
-fn mode_gate(evidence: &Evidence<'_>, j: &mut Judgement) {
-    each(evidence, j, ELICIT, |ask| {
-        let declared = ask.declared.get("elicitation")?;
-        let is_page = ask.params["mode"] == "url";
-        // Without a mode, a client supports forms.
-        let is_supported = match is_page {
-            true => declared.get("url").is_some(),
-            false => declared.get("form").is_some() || declared.get("url").is_none(),
-        };
-        (!is_supported).then(|| format!("`mode: {}`", ask.params["mode"]))
-    });
+fn capability(e: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    each(e, j, method, |ask| (!is_declared(ask.declared, method)).then(|| format!("`{method}`, not declared")));
 }
 
 fn messages<'e>(ask: &Ask<'e>) -> Vec<&'e Value> {
-    ask.params["messages"].as_array().into_iter().flatten().collect()
+    elements(&ask.params["messages"]).collect()
 }
 
 fn wrong_message(message: &Value) -> Option<String> {
@@ -298,9 +349,8 @@ fn unbalanced(ask: &Ask<'_>) -> Option<String> {
             .map(|it| it["toolUseId"].as_str())
             .collect();
         let open = blocks(message, "tool_use").into_iter().find(|it| !results.contains(&it["id"].as_str()));
-        if let Some(open) = open {
-            return Some(format!("no result for {}", shown(open)));
-        }
+        let Some(open) = open else { continue };
+        return Some(format!("no result for {}", shown(open)));
     }
     None
 }
@@ -347,20 +397,6 @@ fn is_default_valid(field: &Value) -> bool {
     accepts(field, default) == Some(true) || !is_flat(field)
 }
 
-fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_secret = |text: &str| {
-        let text: String = text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-        SECRETS.iter().any(|word| text.contains(word))
-    };
-    forms(evidence, j, |ask| {
-        fields(ask).find(|(name, it)| is_secret(name) || it["title"].as_str().is_some_and(is_secret)).map(found)
-    });
-    // Words can only be suspected.
-    for violation in &mut j.violations {
-        violation.level = Some(Level::Should);
-    }
-}
-
 /// The ids of elicitations on each connection, with where they were given.
 fn elicitation_ids<'e>(evidence: &'e Evidence<'_>) -> HashSet<(usize, &'e str)> {
     let requests = asks(evidence).into_iter().filter(|ask| ask.method == ELICIT);
@@ -373,74 +409,13 @@ fn elicitation_ids<'e>(evidence: &'e Evidence<'_>) -> HashSet<(usize, &'e str)> 
     requests.chain(errors).collect()
 }
 
-fn url_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut seen = HashSet::new();
-    for ask in asks(evidence).iter().filter(|ask| ask.method == ELICIT && ask.params["mode"] == "url") {
-        let id = ask.params["elicitationId"].as_str().unwrap_or_default();
-        let holds = !id.is_empty() && seen.insert((ask.message.place.connection, id));
-        j.check(holds, ask.message, || format!("`elicitationId: {}`", ask.params["elicitationId"]));
-    }
-    j.untested("the server sent the user to no page");
-}
-
-fn complete_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let known = elicitation_ids(evidence);
-    for message in evidence.notifications("notifications/elicitation/complete") {
-        let id = message.at("/params/elicitationId").as_str().unwrap_or_default();
-        j.check(known.contains(&(message.place.connection, id)), message, || format!("the id {id:?}"));
-    }
-}
-
-fn required_error(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for response in evidence.responses().filter(|it| it.error_code() == Some(-32042)) {
-        let listed = response.at("/error/data/elicitations").as_array();
-        let is_page = |it: &Value| it["mode"] == "url" && it["elicitationId"].is_string();
-        let holds = listed.is_some_and(|listed| !listed.is_empty() && listed.iter().all(is_page));
-        j.check(holds, response, || shown(response.at("/error/data")));
-    }
-}
-
 /// Checks that a call ends after the client refused what it asks.
-fn ends(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(|call| call.request.kind == Kind::Request) {
-        let is_over = connection(evidence, call.request.place).is_some_and(|it| it.closed.is_some());
+fn ends(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in e.case(case).filter(|call| call.request.kind == Kind::Request) {
+        let is_over = connection(e, call.request.place).is_some_and(|it| it.closed.is_some());
         if call.response.is_some() || is_over {
             j.check_call(call.response.is_some(), &call);
         }
     }
-    not_varied(evidence, j, NOTHING_ASKED);
-}
-
-fn validates(evidence: &Evidence<'_>, j: &mut Judgement) {
-    // No field of a form is an object.
-    let is_invalid = |answer: &Value| answer["content"].as_object().is_some_and(|it| it.values().any(Value::is_object));
-    let calls = evidence.case("asking/schema").filter(|call| call.request.kind == Kind::Request);
-    for (call, response) in calls.filter_map(|call| Some((call, call.response?))) {
-        let Some(connection) = connection(evidence, call.request.place) else { continue };
-        let retried = call.request.at("/params/inputResponses").as_object().into_iter().flatten();
-        let replies = connection.messages.iter().filter(|it| !it.is_from_server());
-        let mut replies = replies.filter(|it| it.place > call.request.place && it.place < response.place);
-        if !retried.into_iter().any(|(_, it)| is_invalid(it)) && !replies.any(|it| is_invalid(it.at("/result"))) {
-            continue;
-        }
-        let is_complete = |it: &Value| it["resultType"] != "input_required" && it["isError"] != true;
-        let is_asked_again = connection.on_the_way(&call).filter(|it| it.method() == Some(ELICIT)).count() > 1;
-        j.check_call(!call.result().is_some_and(is_complete) || is_asked_again, &call);
-    }
-    let otherwise =
-        "no tool, prompt or resource asked with a form; --allow-tool NAME lets the prober call a tool that does";
-    not_varied(evidence, j, otherwise);
-}
-
-fn associated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let posted = connection.calls().filter(|call| call.http.is_some_and(|http| http.method == "POST"));
-        for call in posted.filter(|call| call.request.kind == Kind::Request) {
-            let Some((http, response)) = call.http.zip(call.response) else { continue };
-            for request in connection.messages_of(http).filter(|it| it.kind == Kind::Request) {
-                j.check(request.place < response.place, request, || "a request after the response".to_owned());
-            }
-        }
-    }
-    j.untested(NOTHING_ASKED);
+    not_varied(e, j, NOTHING_ASKED);
 }

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{connection, is_due, shown, silence, survives},
-};
+use super::Judge;
+use super::common::{connection, is_due, shown, silence, survives};
 use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -23,11 +21,45 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("cancel.unknown.ignored", |e, j| silence(e, j, "cancel-cheap/unknown")),
     ("cancel.completed.ignored", |e, j| silence(e, j, "cancel-cheap/completed")),
     ("cancel.malformed.ignored", |e, j| silence(e, j, "cancel-cheap/malformed")),
-    ("cancel.server.only-listen", only_listen),
-    ("cancel.server.own-requests", own_requests),
+    ("cancel.server.only-listen", |e, j| {
+        for (message, id) in cancelled(e) {
+            let Some(connection) = connection(e, message.place) else { continue };
+            let is_open =
+                connection.calls().any(|call| call.method() == "subscriptions/listen" && call.request.id() == Some(id));
+            j.check(is_open, message, || format!("the id {}", shown(id)));
+        }
+    }),
+    ("cancel.server.own-requests", |e, j| {
+        for (message, id) in cancelled(e) {
+            let Some(connection) = connection(e, message.place) else { continue };
+            let own = connection.received().filter(|it| it.kind == Kind::Request);
+            let is_own = own.filter(|it| it.place < message.place).any(|it| it.id() == Some(id));
+            j.check(is_own, message, || format!("the id {}", shown(id)));
+        }
+    }),
     ("cancel.unknown.ignored-modern", |e, j| silence(e, j, "cancel-cheap/unknown")),
-    ("cancel.inflight.no-response", no_response),
-    ("cancel.inflight.silence-modern", silence_after),
+    ("cancel.inflight.no-response", |e, j| {
+        for (call, cancel) in cancelled_calls(e) {
+            unanswered(e, j, &call, cancel);
+        }
+    }),
+    ("cancel.inflight.silence-modern", |e, j| {
+        // Progress that comes later than a second after the cancellation, or a response. A server may say that a request cannot
+        // be cancelled, so that a result is only doubtful; an error says that it was.
+        for (call, cancel) in cancelled_calls(e) {
+            let Some(connection) = connection(e, cancel.place) else { continue };
+            let token = call.request.at("/params/_meta/progressToken");
+            let is_about = |it: &&Message<'_>| !token.is_null() && it.at("/params/progressToken") == token;
+            let mut progress = connection.received().filter(|it| it.place > cancel.place);
+            let progress = progress.find(|it| is_about(it) && it.time > cancel.time + Duration::from_secs(1));
+            if let Some(progress) = progress {
+                j.check_at(false, tool(&call), vec![cancel.place, progress.place], || "progress");
+            } else if unanswered(e, j, &call, cancel) == Some(false) && call.has_result() {
+                j.at_level(Level::Should);
+            }
+        }
+        j.untested(NO_SLOW_TOOL);
+    }),
     ("cancel.inflight.server-healthy", |e, j| {
         survives(e, j, "cancel-inflight/cancel");
         survives(e, j, "cancel-cheap");
@@ -80,7 +112,7 @@ fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
 /// The longest time that requests which need no work took on a connection, from when the server was up to the first
 /// after the cancellation: what the way takes, and a busy machine.
 fn latency(connection: &Connection<'_>, cancel: &Message<'_>) -> Duration {
-    let mut later = connection.messages.iter().filter(|it| !it.is_from_server() && it.place > cancel.place);
+    let mut later = connection.sent().filter(|it| it.place > cancel.place);
     let last = later.next().map_or(cancel.place, |it| it.place);
     let up = connection.first_word().map(|first| first.time).unwrap_or_default();
     let cheap = connection.calls().filter(|call| !matches!(call.method(), "tools/call" | "subscriptions/listen"));
@@ -99,9 +131,9 @@ fn answers_cancellation(call: &Call<'_>, cancel: &Message<'_>, shortest: Duratio
 }
 
 /// Checks that there is no response, unless the call could have ended before its cancellation came. `None` if it could.
-fn unanswered(evidence: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
-    let latency = latency(connection(evidence, cancel.place)?, cancel);
-    let shortest = shortest(evidence, call).filter(|time| *time >= SLOW + 2 * latency)?;
+fn unanswered(e: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
+    let latency = latency(connection(e, cancel.place)?, cancel);
+    let shortest = shortest(e, call).filter(|time| *time >= SLOW + 2 * latency)?;
     match call.response {
         Some(response)
             if response.time <= cancel.time + ON_ITS_WAY + 2 * latency
@@ -116,49 +148,24 @@ fn unanswered(evidence: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cance
     }
 }
 
-fn no_response(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, cancel) in cancelled_calls(evidence) {
-        unanswered(evidence, j, &call, cancel);
-    }
-    j.untested(NO_SLOW_TOOL);
-}
-
-/// Progress that comes later than a second after the cancellation, or a response. A server may say that a request cannot
-/// be cancelled, so that a result is only doubtful; an error says that it was.
-fn silence_after(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, cancel) in cancelled_calls(evidence) {
-        let Some(connection) = connection(evidence, cancel.place) else { continue };
-        let token = call.request.at("/params/_meta/progressToken");
-        let is_about = |it: &&Message<'_>| !token.is_null() && it.at("/params/progressToken") == token;
-        let mut progress = connection.messages.iter().filter(|it| it.is_from_server() && it.place > cancel.place);
-        let progress = progress.find(|it| is_about(it) && it.time > cancel.time + Duration::from_secs(1));
-        if let Some(progress) = progress {
-            j.check_at(false, tool(&call), vec![cancel.place, progress.place], || "progress".to_owned());
-        } else if unanswered(evidence, j, &call, cancel) == Some(false) && call.result().is_some() {
-            j.at_level(Level::Should);
-        }
-    }
-    j.untested(NO_SLOW_TOOL);
-}
-
 /// Requests that were open when another one was cancelled have their answers, if a later request has one.
-fn others_answered(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("cancel-inflight/other") {
-        let Some(connection) = connection(evidence, call.request.place) else { continue };
+fn others_answered(e: &Evidence<'_>, j: &mut Judgement) {
+    for call in e.case("cancel-inflight/other") {
+        let Some(connection) = connection(e, call.request.place) else { continue };
         let mut later = connection.calls().filter(|it| it.request.place > call.request.place);
         let is_cancelled = connection.cancellations(call.request).next().is_some();
         if call.is_served() {
             j.check_answer(true, &call, String::new);
-        } else if !is_cancelled && is_due(evidence, connection, &call) && later.any(|it| it.response.is_some()) {
-            j.check_answer(false, &call, || "no answer to it after the cancellation of another request".to_owned());
+        } else if !is_cancelled && is_due(e, connection, &call) && later.any(|it| it.response.is_some()) {
+            j.check_answer(false, &call, || "no answer to it after the cancellation of another request");
         }
     }
 }
 
 /// Messages about a call whose stream was closed, on other streams.
-fn no_leak(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("cancel-inflight/dropped") {
-        let Some(connection) = connection(evidence, call.request.place) else { continue };
+fn no_leak(e: &Evidence<'_>, j: &mut Judgement) {
+    for call in e.case("cancel-inflight/dropped") {
+        let Some(connection) = connection(e, call.request.place) else { continue };
         let later = connection.messages.iter().filter(|it| it.place > call.request.place);
         let (mut leaked, mut is_watched) = (None, false);
         for message in later.filter(|it| it.exchange != call.request.exchange) {
@@ -171,39 +178,20 @@ fn no_leak(evidence: &Evidence<'_>, j: &mut Judgement) {
             }
         }
         if is_watched || leaked.is_some() {
-            j.check_at(leaked.is_none(), tool(&call), leaked.map_or_else(Vec::new, |it| vec![it.place]), || {
-                "a message on another stream".to_owned()
-            });
+            let found = || "a message on another stream";
+            j.check_at(leaked.is_none(), tool(&call), leaked.map_or_else(Vec::new, |it| vec![it.place]), found);
         }
     }
     j.untested(NO_SLOW_TOOL);
 }
 
-fn tool(call: &Call<'_>) -> Option<String> {
-    call.request.at("/params/name").as_str().map(ToOwned::to_owned)
+fn tool<'e>(call: &Call<'e>) -> Option<&'e str> {
+    call.text("/params/name")
 }
 
 fn cancelled<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = (&'e Message<'t>, &'e Value)> {
     let all = evidence.notifications(CANCELLED).map(|it| (it, it.at("/params/requestId")));
     all.filter(|(_, id)| id.is_string() || id.is_number())
-}
-
-fn only_listen(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (message, id) in cancelled(evidence) {
-        let Some(connection) = connection(evidence, message.place) else { continue };
-        let is_open =
-            connection.calls().any(|call| call.method() == "subscriptions/listen" && call.request.id() == Some(id));
-        j.check(is_open, message, || format!("the id {}", shown(id)));
-    }
-}
-
-fn own_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (message, id) in cancelled(evidence) {
-        let Some(connection) = connection(evidence, message.place) else { continue };
-        let own = connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request);
-        let is_own = own.filter(|it| it.place < message.place).any(|it| it.id() == Some(id));
-        j.check(is_own, message, || format!("the id {}", shown(id)));
-    }
 }
 
 #[cfg(test)]

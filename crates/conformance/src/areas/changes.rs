@@ -1,37 +1,35 @@
 //! Lists that change, and notifications of it.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use rehearse_protocol::Transport;
 
-use super::common::{LISTS, readings};
-use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Message};
+use super::common::{keys, readings};
+use super::query::elements;
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Message, unrest::Moment};
 
 /// One complete reading of a list: its first page, and the names on all pages.
 pub(super) struct Names<'e> {
     pub(super) call: Call<'e>,
     pub(super) names: BTreeSet<&'e str>,
-}
-
-impl Names<'_> {
-    /// When the first page came.
-    pub(super) fn ended(&self) -> Duration {
-        self.call.response.map(|it| it.time).unwrap_or_default()
-    }
+    pub(super) moment: Moment,
 }
 
 /// The complete readings of a list, by connection.
 pub(super) fn names_by_connection<'e>(evidence: &'e Evidence<'_>, method: &str) -> Vec<Vec<Names<'e>>> {
-    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
+    let (key, name) = keys(method);
     let mut connections: Vec<Vec<Names<'e>>> = Vec::new();
     for reading in readings(evidence, method) {
         let is_complete = reading.pages.last().is_some_and(|(_, result)| !result["nextCursor"].is_string());
-        let Some((call, _)) = reading.pages.first().filter(|_| is_complete) else { continue };
-        let items = reading.pages.iter().flat_map(|(_, result)| result[key].as_array().into_iter().flatten());
-        let found = Names { call: *call, names: items.filter_map(|item| item[name].as_str()).collect() };
-        let place = call.request.place.connection;
+        let (Some((call, _)), Some((last, _))) = (reading.pages.first().filter(|_| is_complete), reading.pages.last())
+        else {
+            continue;
+        };
+        let moment = Moment::of(call, last);
+        let items = reading.pages.iter().flat_map(|(_, result)| elements(&result[key]));
+        let found = Names { call: *call, names: items.filter_map(|item| item[name].as_str()).collect(), moment };
         match connections.last_mut() {
-            Some(last) if last.first().is_some_and(|it| it.call.request.place.connection == place) => last.push(found),
+            Some(last) if last.first().is_some_and(|it| it.moment.connection == moment.connection) => last.push(found),
             _ => connections.push(vec![found]),
         }
     }
@@ -56,30 +54,28 @@ fn can_announce(evidence: &Evidence<'_>, reading: &Names<'_>) -> bool {
 }
 
 /// Checks that a list which has changed was announced.
-pub(super) fn notifies(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
-    for connection in names_by_connection(evidence, list) {
+pub(super) fn notifies(e: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
+    for connection in names_by_connection(e, list) {
         for pair in connection.windows(2) {
             let [before, after] = pair else { continue };
             let changed = before.names.symmetric_difference(&after.names).next();
-            let Some(changed) = changed.filter(|_| can_announce(evidence, before)) else { continue };
-            let is_notified = notified(evidence, before, notification).is_some();
-            j.check_at(is_notified, Some((*changed).to_owned()), after.call.places(), || {
-                format!("a change without `{notification}`")
-            });
+            let Some(changed) = changed.filter(|_| can_announce(e, before)) else { continue };
+            let is_notified = notified(e, before, notification).is_some();
+            let found = || format!("a change without `{notification}`");
+            j.check_at(is_notified, Some(changed), after.call.places(), found);
         }
     }
     j.untested("the list did not change, or no stream was open for the notification");
 }
 
 /// Notes a notification after which the list is what it was before.
-pub(super) fn spurious(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
-    for connection in names_by_connection(evidence, list) {
+pub(super) fn spurious(e: &Evidence<'_>, j: &mut Judgement, list: &str, notification: &str) {
+    for connection in names_by_connection(e, list) {
         for pair in connection.windows(2) {
             let [before, after] = pair else { continue };
-            let message = notified(evidence, before, notification).filter(|it| it.place < after.call.request.place);
-            if let Some(message) = message {
-                j.check(before.names != after.names, message, || "the same list as before".to_owned());
-            }
+            let message = notified(e, before, notification).filter(|it| it.place < after.call.request.place);
+            let Some(message) = message else { continue };
+            j.check(before.names != after.names, message, || "the same list as before");
         }
     }
     j.untested("the server sent no such notification");

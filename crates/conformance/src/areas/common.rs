@@ -1,18 +1,16 @@
 //! What the judges of several areas need.
 
 use rehearse_document::text::shortened;
-use rehearse_protocol::{Version, meta};
+use rehearse_protocol::{List, Version, meta};
 use serde_json::{Value, json};
 
+use super::query::{Calls, Parts, Query, elements};
 use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, case::is_case};
 
-/// The list methods, each with the key of its items and the key that names an item.
-pub(super) const LISTS: [(&str, &str, &str); 4] = [
-    ("tools/list", "tools", "name"),
-    ("resources/list", "resources", "uri"),
-    ("resources/templates/list", "resourceTemplates", "uriTemplate"),
-    ("prompts/list", "prompts", "name"),
-];
+/// The member with the items of a list, and the member that names an item.
+pub(super) fn keys(method: &str) -> (&'static str, &'static str) {
+    List::of_method(method).map_or(("", ""), |list| (list.member(), list.key()))
+}
 
 /// The pages of one reading of a list, in order.
 pub(super) struct Reading<'e> {
@@ -39,7 +37,12 @@ pub(super) fn readings<'e>(evidence: &'e Evidence<'_>, method: &str) -> Vec<Read
 
 /// Every result that is not an answer to a case.
 pub(super) fn results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
-    evidence.calls().filter(|call| call.request.case.is_none()).filter_map(|call| Some((call, call.result()?)))
+    evidence.calls().plain().filter_map(|call| Some((call, call.result()?)))
+}
+
+/// What a server declares in normal work when it is discovered.
+pub(super) fn capabilities<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+    evidence.results_of("server/discover").plain().at("capabilities")
 }
 
 /// The text of a value in a report.
@@ -47,16 +50,21 @@ pub(crate) fn shown(value: &Value) -> String {
     shortened(&value.to_string(), 80)
 }
 
+/// The text of a member in a report.
+pub(super) fn keyed(key: &str) -> impl Fn(&Value) -> String {
+    move |value| format!("`{key}: {}`", shown(value))
+}
+
 /// Checks each case with the error code that it must get. One without an answer is no violation of it.
-pub(super) fn error_code(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, codes: &[i64]) {
-    for call in evidence.case(case) {
+pub(super) fn error_code(e: &Evidence<'_>, j: &mut Judgement, case: &str, codes: &[i64]) {
+    for call in e.case(case) {
         if !call.is_answered() {
             j.untested("the server did not answer");
-        } else if is_page(&call) {
+        } else if call.is_page() {
             j.untested(PAGE);
-        } else if let Some(excuse) = excuse(&call).filter(|_| fails_plainly(evidence, &call)) {
+        } else if let Some(excuse) = excuse(&call).filter(|_| fails_plainly(e, &call)) {
             j.untested(excuse);
-        } else if !is_refused_elsewhere(&call) {
+        } else if !call.is_refused_elsewhere() {
             j.check_code(codes, &call);
         }
     }
@@ -102,13 +110,13 @@ fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static 
     // version that is tried briefly, none was.
     let is_too_old = evidence.version < Version::V2025_06_18 || !asked_any;
     let is_too_old = is_too_old && call.error_code() == Some(-32600);
-    let mut is_excused = || is_too_old || (call.error_code().is_some() && works.any(is_same));
+    let mut is_excused = || is_too_old || (call.has_error() && works.any(is_same));
     excuse(call).or_else(|| is_excused().then_some(NEEDS_CAPABILITY))
 }
 
 /// Whether plain requests failed of which a case is a variation: those for the same name or URI, else all of the method.
 pub(super) fn fails_plainly(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
-    let plain = || evidence.calls_of(call.method()).filter(|it| it.request.case.is_none() && it.response.is_some());
+    let plain = || evidence.calls_of(call.method()).plain().responded();
     let is_same = |it: &Call<'_>| {
         let mut named = ["/params/name", "/params/uri"].iter().map(|key| (call.request.at(key), it.request.at(key)));
         named.any(|(wanted, found)| !wanted.is_null() && wanted == found)
@@ -120,30 +128,17 @@ pub(super) fn fails_plainly(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
 
 /// Checks that plain requests have results, unless an error is about something else.
 pub(super) fn each_works<'e>(
-    evidence: &Evidence<'_>,
+    e: &Evidence<'_>,
     j: &mut Judgement,
     calls: impl Iterator<Item = Call<'e>>,
-    subject: impl Fn(&Call<'e>) -> Option<String>,
+    subject: impl Fn(&Call<'e>) -> Option<&'e str>,
 ) {
-    for call in calls.filter(|call| call.response.is_some()) {
-        match excuse_of_plain(evidence, &call) {
+    for call in calls.responded() {
+        match excuse_of_plain(e, &call) {
             Some(excuse) => j.untested(excuse),
-            None => j.check_at(call.result().is_some(), subject(&call), call.places(), || call.answer_text()),
+            None => j.check_at(call.has_result(), subject(&call), call.places(), || call.answer_text()),
         }
     }
-}
-
-/// Whether HTTP says that the request never reached the method.
-pub(super) fn is_refused_elsewhere(call: &Call<'_>) -> bool {
-    matches!(call.status(), Some(401 | 403 | 405 | 429 | 500..))
-        || (call.status() == Some(404) && call.response.is_none())
-        || is_page(call)
-}
-
-/// Whether the answer is a page for people. That has a check of its own.
-pub(super) fn is_page(call: &Call<'_>) -> bool {
-    let is_html = |http: &HttpExchange<'_>| http.media_type() == "text/html";
-    call.response.is_none() && matches!(call.status(), Some(200..300)) && call.http.is_some_and(is_html)
 }
 
 /// Whether the stream of a tool's answer was closed early, and may be resumed: the client learns the answer then. In
@@ -153,15 +148,19 @@ pub(super) fn may_be_resumed(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Checks that nothing answers a notification: silence, or over HTTP any status without a message.
-pub(super) fn silence(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case) {
-        j.check_call(call.response.is_none() || call.status().is_some_and(|status| status >= 400), &call);
-    }
+pub(super) fn silence(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    e.case(case).must_get(j, |call| call.response.is_none() || call.status().is_some_and(|status| status >= 400));
 }
 
 /// The connection of a message.
 pub(super) fn connection<'e, 't>(evidence: &'e Evidence<'t>, place: EventRef) -> Option<&'e Connection<'t>> {
     evidence.connections.get(place.connection)
+}
+
+/// The client's message in an HTTP request.
+pub(super) fn sent_in<'c>(connection: &'c Connection<'_>, http: &HttpExchange<'_>) -> Option<&'c Message<'c>> {
+    let mut messages = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+    messages.find(|message| !message.is_from_server())
 }
 
 /// Whether two messages are on one stream: the same exchange of the same connection.
@@ -183,9 +182,9 @@ pub(super) fn is_alive_after(connection: &Connection<'_>, call: &Call<'_>) -> bo
 }
 
 /// Checks that a server lives after a case: a later message on its connection gets an answer.
-pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    evidence.look_for(case);
-    for connection in &evidence.connections {
+pub(super) fn survives(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    e.look_for(case);
+    for connection in &e.connections {
         let calls: Vec<_> = connection.calls().collect();
         for (index, call) in calls.iter().enumerate().filter(|(_, call)| is_case_of(call, case)) {
             let later = calls.get(index + 1..).unwrap_or_default();
@@ -196,16 +195,14 @@ pub(super) fn survives(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 if !later.iter().all(is_unanswered_control) {
                     continue;
                 }
-                j.check_answer(false, call, || "the end of the connection after it".to_owned());
-                if !is_broken(call) {
-                    j.at_level(crate::Level::Must);
-                }
+                j.check_answer(false, call, || "the end of the connection after it");
+                j.at_level_if(!is_broken(call), crate::Level::Must);
             } else {
                 let is_request = |it: &&Call<'_>| it.request.kind == crate::Kind::Request;
-                let mut due = later.iter().filter(is_request).filter(|it| is_due(evidence, connection, it)).peekable();
+                let mut due = later.iter().filter(is_request).filter(|it| is_due(e, connection, it)).peekable();
                 let is_due = due.peek().is_some();
-                if due.any(|it| is_usually_answered(evidence, it)) {
-                    j.check_answer(false, call, || "no answer to any later request".to_owned());
+                if due.any(|it| is_usually_answered(e, it)) {
+                    j.check_answer(false, call, || "no answer to any later request");
                 } else {
                     j.untested(if is_due { NEVER_ANSWERED } else { NOT_DUE });
                 }
@@ -258,10 +255,10 @@ pub(super) fn is_case_of(call: &Call<'_>, case: &str) -> bool {
 }
 
 /// Checks that malformed input is refused: an error, over HTTP a status of 400 or above, or silence on a pipe.
-pub(super) fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
+pub(super) fn refused(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
     // A batch is refused as a whole.
-    for call in evidence.case(case).filter(|call| !call.request.is_in_batch || call.result().is_some()) {
-        if is_page(&call) {
+    for call in e.case(case).filter(|call| !call.request.is_in_batch || call.has_result()) {
+        if call.is_page() {
             j.untested(PAGE);
         } else if call.is_answered() {
             let is_refused = call.response.is_some_and(|it| it.error().is_some());
@@ -277,46 +274,60 @@ pub(super) fn items<'e>(
     evidence: &'e Evidence<'_>,
     method: &'e str,
 ) -> impl Iterator<Item = (&'e Value, &'e str, Call<'e>)> {
-    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
-    let results = evidence.results_of(method).filter(|(call, _)| call.request.case.is_none());
+    let (key, name) = keys(method);
+    let results = evidence.results_of(method).plain();
     results.flat_map(move |(call, result)| {
-        let items = result[key].as_array().into_iter().flatten();
+        let items = elements(&result[key]);
         items.map(move |item| (item, item[name].as_str().unwrap_or_default(), call))
     })
 }
 
-/// Checks every item of a list.
-pub(super) fn each_item(
-    evidence: &Evidence<'_>,
+/// Checks every item of a list, with one finding for each, however often it was listed.
+pub(super) fn each_item<S: Into<String>>(
+    e: &Evidence<'_>,
     j: &mut Judgement,
     method: &str,
     holds: impl Fn(&Value) -> bool,
-    found: impl Fn(&Value) -> String,
+    found: impl Fn(&Value) -> S,
 ) {
-    for (item, name, call) in items(evidence, method) {
-        // One finding for each item, however often it was listed.
-        let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
-        if !is_known {
-            j.check_at(holds(item), Some(name.to_owned()), call.places(), || found(item));
-        }
-    }
+    items(e, method).must_once(j, holds, found);
 }
 
 /// Checks that no item is listed twice in one reading.
-pub(super) fn unique(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    let (key, name) = LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |(_, key, name)| (*key, *name));
-    for reading in readings(evidence, method) {
+pub(super) fn unique(e: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    let (key, name) = keys(method);
+    for reading in readings(e, method) {
         let mut seen = std::collections::HashSet::new();
         for (call, result) in &reading.pages {
-            for item in result[key].as_array().into_iter().flatten().filter_map(|item| item[name].as_str()) {
-                let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(item));
+            for item in elements(&result[key]).filter_map(|item| item[name].as_str()) {
+                let is_known = j.has_found(item);
                 let is_first = seen.insert(item);
                 if !is_known {
-                    j.check_at(is_first, Some(item.to_owned()), call.places(), || "it twice".to_owned());
+                    j.check_at(is_first, Some(item), call.places(), || "it twice");
                 }
             }
         }
     }
+}
+
+/// Whether a value is a text that is not empty.
+pub(super) fn is_text(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// Whether a result or params say nothing but `_meta`.
+pub(super) fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(|members| members.keys().all(|key| key == "_meta"))
+}
+
+/// Whether a value is one of these texts.
+pub(super) fn is_one_of(value: &Value, texts: &[&str]) -> bool {
+    value.as_str().is_some_and(|text| texts.contains(&text))
+}
+
+/// Whether a value is a number without a fraction.
+pub(super) fn is_integer(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
 /// Whether a text is standard base64.
@@ -358,8 +369,8 @@ pub(super) fn tool_works(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Checks that on each of two connections that are used at the same time no more answers come than were asked for.
-pub(super) fn isolated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+pub(super) fn isolated(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let Some(call) = connection.calls().find(|call| is_case_of(call, "isolation")) else { continue };
         let mut open: std::collections::HashMap<String, i64> = std::collections::HashMap::new();
         let mut foreign = None;
@@ -376,7 +387,7 @@ pub(super) fn isolated(evidence: &Evidence<'_>, j: &mut Judgement) {
             }
         }
         match foreign {
-            Some(message) => j.check(false, message, || "an answer to no request of this connection".to_owned()),
+            Some(message) => j.check(false, message, || "an answer to no request of this connection"),
             None if call.is_answered() => j.check_answer(true, &call, String::new),
             None => j.untested("the server did not answer"),
         }

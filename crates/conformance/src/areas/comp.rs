@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{each_works, error_code, fails_plainly, shown, survives},
-};
+use super::Judge;
+use super::common::{each_works, error_code, fails_plainly, shown, survives};
+use super::query::{Calls, Parts, Query};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const COMPLETE: &str = "completion/complete";
@@ -17,41 +16,56 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("comp.prompt.values", |e, j| works(e, j, "ref/prompt")),
     ("comp.template.values", |e, j| works(e, j, "ref/resource")),
     ("comp.values.max-100", |e, j| {
-        each(e, j, |it| it["values"].as_array().map(|values| values.len() <= MOST));
+        let is_short = |it: &Value| it["values"].as_array().is_none_or(|values| values.len() <= MOST);
+        completions(e).having(|it| it["values"].is_array()).must(j, is_short, shown);
     }),
     ("comp.values.strings", |e, j| {
-        each(e, j, |it| Some(it["values"].as_array().is_some_and(|values| values.iter().all(Value::is_string))));
+        let are_texts = |it: &Value| it["values"].as_array().is_some_and(|values| values.iter().all(Value::is_string));
+        completions(e).must(j, are_texts, shown);
     }),
     ("comp.total.integer", |e, j| {
-        each(e, j, |it| {
-            let count = it["values"].as_array().map_or(0, Vec::len) as u64;
-            it.get("total").map(|total| total.as_u64().is_some_and(|total| total >= count))
-        });
+        let is_enough = |it: &Value| it["total"].as_u64().is_some_and(|total| total >= count(it));
+        completions(e).having(|it| it.get("total").is_some()).must(j, is_enough, shown);
     }),
     ("comp.hasmore.consistent", |e, j| {
-        each(e, j, |it| {
-            let count = it["values"].as_array()?.len() as u64;
-            let (total, has_more) = (it["total"].as_u64()?, it["hasMore"].as_bool()?);
-            Some(has_more == (total > count))
-        });
+        let has_all =
+            |it: &Value| it["values"].is_array() && it["total"].as_u64().and(it["hasMore"].as_bool()).is_some();
+        let is_right = |it: &Value| it["hasMore"] == (it["total"].as_u64() > Some(count(it)));
+        completions(e).having(has_all).must(j, is_right, shown);
     }),
     ("comp.ref.unknown-prompt-32602", |e, j| error_code(e, j, "unknown-names/completion", &[-32602])),
     ("comp.ref.unknown-type-32602", |e, j| error_code(e, j, "bad-params/completion-type", &[-32602])),
     ("comp.argument.missing-32602", |e, j| error_code(e, j, "bad-params/completion-argument", &[-32602])),
-    ("comp.refine.narrower", narrower),
-    ("comp.ref.unknown-template-32602", |e, j| refused_or_empty(e, j, "unknown-names/completion-template")),
-    ("comp.argument.unknown", |e, j| {
-        let calls = e.case("unknown-names/completion-argument").filter(|call| call.response.is_some());
-        for call in calls.filter(|call| !fails_plainly(e, call)) {
-            j.check_call(call.error_code() != Some(-32603), &call);
+    ("comp.refine.narrower", |e, j| {
+        // Compares a completion with that of a longer value, sent right after it.
+        let mut before: Option<Call<'_>> = None;
+        for call in e.calls_of(COMPLETE) {
+            let values = |call: &Call<'_>| {
+                call.result().and_then(|it| it["completion"]["values"].as_array()).map_or(0, Vec::len)
+            };
+            if call.request.case == Some("completion/refined") {
+                let wider = before.map_or(0, |call| values(&call));
+                if wider > 1 {
+                    j.check_answer(values(&call) <= wider, &call, || format!("{} values after {wider}", values(&call)));
+                }
+            } else {
+                before = Some(call);
+            }
         }
+        j.untested("no completion had values");
+    }),
+    ("comp.ref.unknown-template-32602", |e, j| {
+        let is_empty = |it: &Value| it["completion"]["values"].as_array().is_some_and(Vec::is_empty);
+        let calls = e.case("unknown-names/completion-template").responded();
+        calls.must_get(j, |call| call.result().is_some_and(is_empty) || call.error_code() == Some(-32602));
+    }),
+    ("comp.argument.unknown", |e, j| {
+        let calls = e.case("unknown-names/completion-argument").responded().filter(|call| !fails_plainly(e, call));
+        calls.must_get(j, |call| call.error_code() != Some(-32603));
     }),
     ("comp.context.accepted", |e, j| {
-        let calls = e.case("completion/context").filter(|call| call.response.is_some());
-        for call in calls.filter(|call| !fails_plainly(e, call)) {
-            j.check_call(call.result().is_some_and(|result| result["completion"]["values"].is_array()), &call);
-        }
-        j.untested("no listed prompt has two arguments");
+        let calls = e.case("completion/context").responded().filter(|call| !fails_plainly(e, call));
+        calls.must_get(j, |call| call.result().is_some_and(|result| result["completion"]["values"].is_array()));
     }),
     ("comp.input.odd-values-safe", |e, j| {
         survives(e, j, ODD);
@@ -95,43 +109,15 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     cases
 }
 
-/// Checks that an unknown reference is refused, or has no values.
-fn refused_or_empty(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(|call| call.response.is_some()) {
-        let values = call.result().map(|result| &result["completion"]["values"]);
-        let is_empty = values.and_then(Value::as_array).is_some_and(Vec::is_empty);
-        j.check_call(is_empty || call.error_code() == Some(-32602), &call);
-    }
+fn works(e: &Evidence<'_>, j: &mut Judgement, kind: &str) {
+    let plain = e.calls_of(COMPLETE).plain();
+    each_works(e, j, plain.filter(|call| call.request.at("/params/ref/type") == kind), |_| None);
 }
 
-/// Compares a completion with that of a longer value, sent right after it.
-fn narrower(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut before: Option<Call<'_>> = None;
-    for call in evidence.calls_of(COMPLETE) {
-        let values =
-            |call: &Call<'_>| call.result().and_then(|it| it["completion"]["values"].as_array()).map_or(0, Vec::len);
-        if call.request.case == Some("completion/refined") {
-            let wider = before.map_or(0, |call| values(&call));
-            if wider > 1 {
-                j.check_answer(values(&call) <= wider, &call, || format!("{} values after {wider}", values(&call)));
-            }
-        } else {
-            before = Some(call);
-        }
-    }
-    j.untested("no completion had values");
+fn completions<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+    evidence.results_of(COMPLETE).at("completion")
 }
 
-fn works(evidence: &Evidence<'_>, j: &mut Judgement, kind: &str) {
-    let plain = evidence.calls_of(COMPLETE).filter(|call| call.request.case.is_none());
-    each_works(evidence, j, plain.filter(|call| call.request.at("/params/ref/type") == kind), |_| None);
-}
-
-fn each(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
-    for (call, result) in evidence.results_of(COMPLETE) {
-        let completion = &result["completion"];
-        if let Some(holds) = holds(completion) {
-            j.check_at(holds, None, call.places(), || shown(completion));
-        }
-    }
+fn count(completion: &Value) -> u64 {
+    completion["values"].as_array().map_or(0, Vec::len) as u64
 }

@@ -8,12 +8,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{error_code, excuse, is_refused_elsewhere, results, shown, survives},
-    stateless,
-};
-use crate::{Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Level, Material, evidence::VERSION_POINTER};
+use super::common::{error_code, excuse, is_one_of, results, shown, survives};
+use super::query::{Calls, Parts, Query, elements};
+use super::{Judge, stateless};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material, evidence::VERSION_POINTER};
 
 const DISCOVER: &str = "server/discover";
 const META_EXTENSIONS: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities/extensions";
@@ -23,14 +21,13 @@ const REMOVED: [&str; 5] =
     ["logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result"];
 /// The case of an `initialize` without a modern `_meta`.
 const LEGACY: &str = "discover/legacy";
+const IS_DUAL: &str = "the server also speaks older versions, and may take the request for one of them";
 /// The first version without a handshake.
 const FIRST: &str = "2026-07-28";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.method.implemented", |e, j| {
-        for call in e.calls_of(DISCOVER).filter(|call| call.request.case.is_none() && call.response.is_some()) {
-            j.check_call(call.error_code() != Some(-32601), &call);
-        }
+        e.calls_of(DISCOVER).plain().responded().must_get(j, |call| call.error_code() != Some(-32601))
     }),
     ("discover.result.versions", |e, j| {
         each(e, j, "supportedVersions", |versions| {
@@ -39,13 +36,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("discover.result.server-info", |e, j| {
-        for (call, result) in results(e) {
-            let info = result.pointer("/_meta/io.modelcontextprotocol~1serverInfo");
-            let method = Some(call.method().to_owned());
-            if !j.violations.iter().any(|it| it.subject == method) {
-                j.check_at(info.is_some(), method, call.places(), || "none".to_owned());
-            }
-        }
+        let has_info = |it: &Value| it.pointer("/_meta/io.modelcontextprotocol~1serverInfo").is_some();
+        results(e).by_method().must_once(j, has_info, |_| "none");
     }),
     ("discover.result.capabilities-object", |e, j| {
         each(e, j, "capabilities", |it| Some(it.is_some_and(Value::is_object)))
@@ -54,40 +46,49 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.caps.prompts", |e, j| declared(e, j, "prompts", "prompts/list")),
     ("discover.caps.resources", |e, j| declared(e, j, "resources", "resources/list")),
     ("discover.caps.logging", |e, j| {
-        for message in e.notifications("notifications/message") {
-            j.check(e.facts.declares("logging"), message, || "a log message".to_owned());
-        }
+        e.notifications("notifications/message").must(j, |_| e.facts.declares("logging"), |_| "a log message")
     }),
-    ("discover.caps.stable", stable),
+    ("discover.caps.stable", |e, j| {
+        let mut all = e.results_of(DISCOVER).plain().at("capabilities");
+        let Some((_, first)) = all.next() else { return };
+        all.must(j, |it| it == first, |_| "other capabilities");
+    }),
     ("discover.caps.extension-names", |e, j| {
         extensions(e, j, |name, _| {
             name.split_once('/').is_some_and(|(prefix, name)| prefix.contains('.') && !name.is_empty())
-        });
+        })
     }),
     ("discover.caps.extension-objects", |e, j| extensions(e, j, |_, settings| settings.is_object())),
     ("discover.caps.legacy-tasks-absent", |e, j| {
-        each(e, j, "capabilities", |it| Some(it.is_none_or(|it| it.get("tasks").is_none())));
+        each(e, j, "capabilities", |it| Some(it.is_none_or(|it| it.get("tasks").is_none())))
     }),
     ("discover.instructions.string", |e, j| each(e, j, "instructions", |it| it.map(Value::is_string))),
-    ("discover.meta.missing-version-32602", missing_version),
+    ("discover.meta.missing-version-32602", |e, j| {
+        // A server that also speaks a legacy version may answer with an error of that version, and where no header names
+        // the version it may take the request for one of it.
+        let is_dual = is_dual(e);
+        let is_known = |code: i64| is_dual || code == -32602 || code == -32020;
+        for call in e.case("meta-negative/no-version").responded() {
+            j.check_call(call.error_code().is_some_and(is_known), &call);
+            j.at_level_if(call.has_result() && is_dual && call.http.is_none(), Level::Derived);
+        }
+    }),
     ("discover.meta.missing-capabilities-32602", |e, j| error_code(e, j, "meta-negative/no-capabilities", &[-32602])),
     ("discover.meta.wrong-types-32602", |e, j| error_code(e, j, "meta-negative/wrong-capabilities", &[-32602])),
     ("discover.meta.http-400", |e, j| {
         for case in ["meta-negative/no-capabilities", "meta-negative/wrong-capabilities"] {
-            for call in e.case(case).filter(|call| call.status().is_some() && call.error_code().is_some()) {
+            for call in e.case(case).filter(|call| call.status().is_some() && call.has_error()) {
                 let holds = call.status() == Some(400);
                 j.check_call(holds, &call);
                 // The text speaks of a field that is missing.
-                if !holds && case.ends_with("wrong-capabilities") {
-                    j.at_level(Level::Derived);
-                }
+                j.at_level_if(!holds && case.ends_with("wrong-capabilities"), Level::Derived);
             }
         }
     }),
     ("discover.meta.clientinfo-optional", |e, j| works(e, j, "meta-negative/no-client-info")),
     ("discover.meta.unknown-capability-ok", |e, j| works(e, j, "meta-negative/unknown-capability")),
     ("discover.version.unsupported-32022", |e, j| {
-        for call in e.case("meta-negative/version").filter(|call| call.response.is_some()) {
+        for call in e.case("meta-negative/version").responded() {
             let data = call.response.map_or(&Value::Null, |it| it.at("/error/data"));
             let is_complete =
                 data["supported"].as_array().is_some_and(|it| !it.is_empty() && it.iter().all(Value::is_string))
@@ -99,22 +100,27 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("discover.version.unsupported-http-400", |e, j| {
-        for call in e.case("meta-negative/version").filter(|call| call.status().is_some()) {
-            j.check_call(call.status() == Some(400), &call);
-        }
+        let calls = e.case("meta-negative/version").filter(|call| call.status().is_some());
+        calls.must_get(j, |call| call.status() == Some(400));
     }),
-    ("discover.version.supported-list-consistent", same_versions),
+    ("discover.version.supported-list-consistent", |e, j| {
+        let names = |value: &Value| -> BTreeSet<String> {
+            elements(value).filter_map(|it| Some(it.as_str()?.to_owned())).collect()
+        };
+        let calls = e.case("meta-negative/version").filter(|call| call.error_code() == Some(-32022));
+        let Some((_, listed)) = e.results_of(DISCOVER).at("supportedVersions").next() else { return };
+        let supported =
+            |call: &Call<'_>| call.response.map(|it| names(it.at("/error/data/supported"))).unwrap_or_default();
+        calls.must(j, |call| supported(call) == names(listed), |call| format!("{:?}", supported(call)));
+    }),
     ("discover.state.no-memory-of-meta", |e, j| error_code(e, j, "meta-negative/no-capabilities", &[-32602])),
     ("discover.state.no-session-id", |e, j| {
         // A server of both eras answers requests of the older one with a session.
         let is_dual = is_dual(e);
-        let is_modern = |it: &&HttpExchange<'_>| {
-            let is_legacy = |case: &str| {
-                case.starts_with(LEGACY) || case == "era/initialize" || (is_dual && case.starts_with("earlier/"))
-            };
-            !it.case.is_some_and(is_legacy)
+        let is_legacy = |case: &str| {
+            case.starts_with(LEGACY) || case == "era/initialize" || (is_dual && case.starts_with("earlier/"))
         };
-        for http in e.exchanges().map(|(_, http)| http).filter(is_modern) {
+        for (_, http) in e.exchanges().filter(|(_, http)| !http.case.is_some_and(is_legacy)) {
             let Some(place) = http.response else { continue };
             let id = http.header(SESSION_HEADER);
             j.check_at(id.is_none(), None, vec![place], || format!("`Mcp-Session-Id: {}`", id.unwrap_or_default()));
@@ -127,64 +133,66 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let mut is_clean = true;
         for request in e.server_requests() {
             is_clean = false;
-            j.check_subject(false, request.method().unwrap_or_default(), request, || "a request".to_owned());
+            j.check_subject(false, request.method().unwrap_or_default(), request, || "a request");
         }
         if let (true, Some((call, _))) = (is_clean, results(e).next()) {
             j.check_call(true, &call);
         }
     }),
     ("discover.unknown.method-404", |e, j| {
-        for call in e.case("bad-method/unknown").filter(|call| call.status().is_some()) {
-            j.check_call(call.status() == Some(404) && call.error_code() == Some(-32601), &call);
-        }
+        let calls = e.case("bad-method/unknown").filter(|call| call.status().is_some());
+        calls.must_get(j, |call| call.status() == Some(404) && call.error_code() == Some(-32601));
     }),
     ("discover.unknown.method-32601", |e, j| error_code(e, j, "bad-method/unknown", &[-32601])),
     ("discover.removed.methods-404", |e, j| {
-        for call in e.case("bad-method/removed").filter(|call| call.response.is_some()) {
-            let is_status = call.status().is_none_or(|status| status == 404);
-            j.check_call(call.error_code() == Some(-32601) && is_status, &call);
-        }
+        let is_absent =
+            |call: &Call<'_>| call.error_code() == Some(-32601) && matches!(call.status(), None | Some(404));
+        e.case("bad-method/removed").responded().must_get(j, is_absent);
     }),
     ("discover.result.versions-honest", |e, j| {
         let listed = listed_versions(e);
-        for call in e.calls().filter(|call| call.response.is_some()) {
-            let version = call.request.at(VERSION_POINTER).as_str().unwrap_or_default();
+        let is_listed = |call: &Call<'_>| {
+            let version = call.text(VERSION_POINTER).unwrap_or_default();
             let header = call.http.and_then(|http| http.request_header(VERSION_HEADER));
-            if version >= FIRST && header.is_none_or(|it| it == version) && listed.contains(version) {
-                j.check_at(call.error_code() != Some(-32022), Some(version.to_owned()), call.places(), || {
-                    call.answer_text()
-                });
-            }
-        }
+            version >= FIRST && header.is_none_or(|it| it == version) && listed.contains(version)
+        };
+        let calls = e.calls().responded().filter(is_listed);
+        calls.by(|call| call.text(VERSION_POINTER)).must_get(j, |call| call.error_code() != Some(-32022));
     }),
     ("discover.result.versions-legacy-honest", |e, j| {
         let listed = listed_versions(e);
-        for call in legacy_calls(e).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-            let version = call.request.at("/params/protocolVersion").as_str().unwrap_or_default();
+        for call in legacy_calls(e).reached() {
+            let version = call.text("/params/protocolVersion").unwrap_or_default();
             if listed.contains(version) {
                 let spoken = call.result().map(|result| &result["protocolVersion"]);
-                j.check_at(spoken.is_some_and(|it| it == version), Some(version.to_owned()), call.places(), || {
-                    spoken.map_or_else(|| call.answer_text(), |spoken| format!("the version {}", shown(spoken)))
-                });
+                let found = || spoken.map_or_else(|| call.answer_text(), |it| format!("the version {}", shown(it)));
+                j.check_at(spoken.is_some_and(|it| it == version), Some(version), call.places(), found);
             }
         }
-        j.untested("the server names no version before 2026-07-28");
     }),
     ("discover.caps.completions", |e, j| declared(e, j, "completions", "completion/complete")),
-    ("discover.meta.missing-all-32602", missing_all),
-    ("discover.version.malformed", |e, j| {
-        for call in e.case("meta-negative/malformed-version").filter(|call| call.response.is_some()) {
-            let is_known = call.error_code().is_some_and(|code| [-32022, -32602, -32020].contains(&code));
-            j.check_call(is_known || (call.error_code().is_some() && is_dual(e)), &call);
+    ("discover.meta.missing-all-32602", |e, j| {
+        // A server that also speaks a legacy version may take the request for one of that version.
+        for call in e.case("meta-negative/no-meta").responded() {
+            // Over HTTP the header has a version that the body does not have.
+            let codes: &[i64] = if call.status().is_some() { &[-32602, -32020] } else { &[-32602] };
+            match is_dual(e) {
+                true => j.untested(IS_DUAL),
+                false => j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call),
+            }
         }
+    }),
+    ("discover.version.malformed", |e, j| {
+        let is_known = |code: i64| [-32022, -32602, -32020].contains(&code) || is_dual(e);
+        let calls = e.case("meta-negative/malformed-version").responded();
+        calls.must_get(j, |call| call.error_code().is_some_and(is_known));
         survives(e, j, "meta-negative/malformed-version");
     }),
     ("discover.version.legacy-in-meta", |e, j| {
-        for call in e.case("meta-negative/legacy-version").filter(|call| call.response.is_some()) {
-            if is_dual(e) {
-                j.untested("the server also speaks older versions, and may take the request for one of them");
-            } else {
-                j.check_code(&[-32022], &call);
+        for call in e.case("meta-negative/legacy-version").responded() {
+            match is_dual(e) {
+                true => j.untested(IS_DUAL),
+                false => j.check_code(&[-32022], &call),
             }
         }
     }),
@@ -194,25 +202,17 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("discover.state.clientinfo-not-used", stateless::client_info_not_used),
     ("discover.capability.missing-32021", stateless::missing_capability),
     ("discover.capability.missing-http-400", |e, j| {
-        for call in e.case("calls/asks-none").filter(|call| call.error_code() == Some(-32021)) {
-            j.check_call(call.status() == Some(400), &call);
-        }
-        j.untested("no tool that may be called needs a capability of the client");
+        let calls = e.case("calls/asks-none").filter(|call| call.error_code() == Some(-32021));
+        calls.must_get(j, |call| call.status() == Some(400));
     }),
     ("discover.capability.extension-fallback", |e, j| {
         let extensions = e.facts.capabilities.get("extensions").and_then(Value::as_object);
         if extensions.is_none_or(serde_json::Map::is_empty) {
-            j.untested("the server declares no extension");
-            return;
+            return j.untested("the server declares no extension");
         }
-        let has_none = |call: &Call<'_>| call.request.at(META_EXTENSIONS).is_null();
-        for (call, result) in results(e).filter(|(call, _)| has_none(call)) {
-            let kind = &result["resultType"];
-            let is_core = kind.as_str().is_none_or(|kind| matches!(kind, "complete" | "input_required"));
-            j.check_at(is_core, Some(call.method().to_owned()), call.places(), || {
-                format!("`resultType: {}`", shown(kind))
-            });
-        }
+        let is_core = |kind: &Value| !kind.is_string() || is_one_of(kind, &["complete", "input_required"]);
+        let results = results(e).filter(|(call, _)| call.request.at(META_EXTENSIONS).is_null()).by_method();
+        results.at("resultType").must(j, is_core, |kind| format!("`resultType: {}`", shown(kind)));
     }),
 ];
 
@@ -291,31 +291,18 @@ fn legacy_calls<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>
 }
 
 fn listed_versions<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
-    let results = evidence.results_of(DISCOVER).filter(|(call, _)| call.request.case.is_none());
-    let versions = results.flat_map(|(_, result)| result["supportedVersions"].as_array().into_iter().flatten());
+    let results = evidence.results_of(DISCOVER).plain();
+    let versions = results.flat_map(|(_, result)| elements(&result["supportedVersions"]));
     versions.filter_map(Value::as_str).collect()
 }
 
 /// Whether the server also answers `initialize`, or names an older version.
 pub(super) fn is_dual(evidence: &Evidence<'_>) -> bool {
-    legacy_calls(evidence).any(|call| call.result().is_some()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
+    legacy_calls(evidence).any(|call| call.has_result()) || listed_versions(evidence).iter().any(|it| *it < FIRST)
 }
 
-/// A server that also speaks a legacy version may take the request for one of that version.
-fn missing_all(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("meta-negative/no-meta").filter(|call| call.response.is_some()) {
-        if is_dual(evidence) {
-            j.untested("the server also speaks older versions, and may take the request for one of them");
-            continue;
-        }
-        // Over HTTP the header has a version that the body does not have.
-        let codes: &[i64] = if call.status().is_some() { &[-32602, -32020] } else { &[-32602] };
-        j.check_call(call.error_code().is_some_and(|code| codes.contains(&code)), &call);
-    }
-}
-
-fn each(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(Option<&Value>) -> Option<bool>) {
-    for (call, result) in evidence.results_of(DISCOVER) {
+fn each(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(Option<&Value>) -> Option<bool>) {
+    for (call, result) in e.results_of(DISCOVER) {
         let value = result.get(key);
         if let Some(holds) = holds(value).or(value.is_none().then_some(false).filter(|_| key == "supportedVersions")) {
             j.check_at(holds, None, call.places(), || value.map_or_else(|| format!("no `{key}`"), shown));
@@ -323,79 +310,40 @@ fn each(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(Op
     }
 }
 
-fn works(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-        j.check_call(call.result().is_some(), &call);
-    }
+fn works(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    e.case(case).reached().must_get(j, Call::has_result);
 }
 
-fn declared(evidence: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str) {
-    if evidence.facts.declares(capability) {
-        let calls = evidence.calls_of(method).filter(|call| call.request.case.is_none() && call.response.is_some());
-        for call in calls.filter(|call| call.request.params().get("cursor").is_none() && !is_refused_elsewhere(call)) {
+fn declared(e: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str) {
+    if e.facts.declares(capability) {
+        let calls = e.calls_of(method).plain().reached();
+        for call in calls.filter(|call| call.request.params().get("cursor").is_none()) {
             // A completion may be refused for other reasons.
             let is_refused = capability == "completions" && call.error_code() != Some(-32601);
             match excuse(&call) {
                 Some(excuse) => j.untested(excuse),
-                None => j.check_call(call.result().is_some() || is_refused, &call),
+                None => j.check_call(call.has_result() || is_refused, &call),
             }
         }
         return;
     }
-    for call in evidence.case(&format!("bad-params/undeclared/{method}")).filter(|call| call.response.is_some()) {
+    for call in e.case(&format!("bad-params/undeclared/{method}")).responded() {
         j.check_code(&[-32601], &call);
         let items = |it: &Value| it.get(capability).or_else(|| it.pointer("/completion/values")).cloned();
         let is_empty = call.result().and_then(items).is_some_and(|it| it.as_array().is_some_and(Vec::is_empty));
         // An empty list is no support.
         if is_empty {
             j.at_level(Level::Info);
-        } else if call.result().is_none() && call.error_code() != Some(-32601) {
+        } else if !call.has_result() && call.error_code() != Some(-32601) {
             j.at_level(Level::Derived);
         }
     }
 }
 
-fn stable(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut first: Option<&Value> = None;
-    for (call, result) in evidence.results_of(DISCOVER).filter(|(call, _)| call.request.case.is_none()) {
-        let capabilities = &result["capabilities"];
-        match first {
-            None => first = Some(capabilities),
-            Some(first) => j.check_at(first == capabilities, None, call.places(), || "other capabilities".to_owned()),
-        }
-    }
-}
-
-fn extensions(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &Value) -> bool) {
-    for (call, result) in evidence.results_of(DISCOVER) {
-        for (name, settings) in result["capabilities"]["extensions"].as_object().into_iter().flatten() {
-            j.check_at(holds(name, settings), Some(name.clone()), call.places(), || shown(settings));
-        }
-    }
-}
-
-/// A server that also speaks a legacy version may answer with an error of that version, and where no header names the
-/// version it may take the request for one of it.
-fn missing_version(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("meta-negative/no-version").filter(|call| call.response.is_some()) {
-        let is_known = call.error_code().is_some_and(|code| code == -32602 || code == -32020);
-        let is_dual = is_dual(evidence);
-        j.check_call(is_known || (call.error_code().is_some() && is_dual), &call);
-        if call.result().is_some() && is_dual && call.http.is_none() {
-            j.at_level(Level::Derived);
-        }
-    }
-}
-
-fn same_versions(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let names = |value: &Value| -> BTreeSet<String> {
-        value.as_array().into_iter().flatten().filter_map(|it| Some(it.as_str()?.to_owned())).collect()
-    };
-    let discovered = evidence.results_of(DISCOVER).map(|(_, result)| names(&result["supportedVersions"])).next();
-    for call in evidence.case("meta-negative/version").filter(|call| call.error_code() == Some(-32022)) {
-        let supported = call.response.map(|it| names(it.at("/error/data/supported"))).unwrap_or_default();
-        if let Some(discovered) = &discovered {
-            j.check_answer(supported == *discovered, &call, || format!("{supported:?}"));
+fn extensions(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &Value) -> bool) {
+    for (call, extensions) in e.results_of(DISCOVER).at("capabilities").at("extensions") {
+        for (name, settings) in extensions.as_object().into_iter().flatten() {
+            j.check_at(holds(name, settings), Some(name), call.places(), || shown(settings));
         }
     }
 }

@@ -5,7 +5,8 @@ use rehearse_document::json_schema::accepts;
 use rehearse_protocol::names::{META_VERSION, METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 use serde_json::{Value, json};
 
-use super::{Judge, common::is_case_of};
+use super::query::{Calls, Query, elements};
+use super::{Judge, common::is_case_of, rpc::is_id};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material, MirroredCall, MirroredParameter};
 
 const MISMATCH: i64 = -32020;
@@ -61,13 +62,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.name.base64-invalid", |e, j| judge(e, j, "headers/broken-name", is_refused)),
     ("hdr.name.prefix-case", |e, j| judge(e, j, "headers/prefix-case", is_refused)),
     ("hdr.name.non-ascii-uri", |e, j| {
-        for call in e.calls().filter(|call| call.request.case.is_none()) {
+        let is_encoded = |call: &Call<'_>| {
             let name = call.http.and_then(|http| http.request_header(NAME_HEADER));
-            if name.is_some_and(|name| name.starts_with("=?base64?")) && call.is_answered() {
-                j.check_call(is_accepted(&call), &call);
-            }
-        }
-        j.untested("no listed name needs to be encoded");
+            name.is_some_and(|name| name.starts_with("=?base64?"))
+        };
+        e.calls().plain().filter(|call| is_encoded(call) && call.is_answered()).must_get(j, is_accepted);
     }),
     ("hdr.param.required-400", |e, j| param(e, j, "param-headers/omitted", is_refused)),
     ("hdr.param.mismatch-400", |e, j| param(e, j, "param-headers/other", is_refused)),
@@ -78,13 +77,19 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.param.null-not-expected", |e, j| param(e, j, "param-headers/absent", is_accepted)),
     ("hdr.param.integer-numeric", |e, j| param(e, j, "param-headers/decimal", is_accepted)),
     ("hdr.param.boolean-lower", |e, j| param(e, j, "param-headers/capital", is_refused)),
-    ("hdr.param.unknown-ignored", |e, j| judge(e, j, "headers/unknown-param", |call| call.result().is_some())),
-    ("hdr.error.http-400-and-body", refusals),
+    ("hdr.param.unknown-ignored", |e, j| judge(e, j, "headers/unknown-param", |call| call.has_result())),
+    ("hdr.error.http-400-and-body", |e, j| {
+        // What the text does not call a mismatch may have another code.
+        let is_named = |call: &Call<'_>| MISMATCHES.iter().any(|case| is_case_of(call, case)) && is_refused(call);
+        let calls = e.calls().filter(|call| !matches!(call.status(), None | Some(401 | 403 | 429 | 503)));
+        let refusals = calls.filter(|call| call.error_code() == Some(MISMATCH) || is_named(call));
+        refusals.must_get(j, |call| call.status() == Some(400) && call.error_code() == Some(MISMATCH));
+    }),
     ("hdr.error.echo-id", |e, j| {
         for call in e.calls().filter(|call| call.error_code() == Some(MISMATCH) && call.request.kind == Kind::Request) {
             let (sent, id) = (call.request.id(), call.response.and_then(|it| it.id()));
             // A fraction is no id (JSON-RPC 2.0, 4; basic#requests: a string or an integer).
-            if sent.is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64()) {
+            if sent.is_some_and(is_id) {
                 j.check_answer(id == sent, &call, || format!("`id: {}`", id.unwrap_or(&Value::Null)));
             }
         }
@@ -133,7 +138,7 @@ fn named(material: &Material) -> Vec<(CaseGroup, &'static str, String, Value)> {
         named.push((CaseGroup::Negative, "resources/read", uri.to_owned(), json!({ "uri": uri })));
     }
     if let Some((prompt, name)) = material.prompts.iter().find_map(|it| Some((it, it["name"].as_str()?))) {
-        let arguments = prompt["arguments"].as_array().into_iter().flatten().filter(|it| it["required"] == true);
+        let arguments = elements(&prompt["arguments"]).filter(|it| it["required"] == true);
         let arguments = arguments.filter_map(|it| Some((it["name"].as_str()?.to_owned(), json!("rehearse"))));
         let arguments: serde_json::Map<_, _> = arguments.collect();
         let params = json!({ "name": name, "arguments": arguments });
@@ -174,9 +179,8 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
                 Some((it, value)) if it.header == parameter.header => value.clone(),
                 _ => value,
             };
-            if let Some(value) = value {
-                case = case.header(&parameter.header, &value);
-            }
+            let Some(value) = value else { continue };
+            case = case.header(&parameter.header, &value);
         }
         case
     };
@@ -226,18 +230,7 @@ fn mirrored_cases(tool: &MirroredCall) -> Vec<Case> {
 
 /// Whether it is refused at all: how, has a check of its own.
 fn is_refused(call: &Call<'_>) -> bool {
-    call.error_code().is_some() || call.status().is_some_and(|status| status >= 400)
-}
-
-/// Checks status and code of every refusal. What the text does not call a mismatch may have another code.
-fn refusals(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_named = |call: &Call<'_>| MISMATCHES.iter().any(|case| is_case_of(call, case));
-    for call in evidence.calls().filter(|call| !matches!(call.status(), None | Some(401 | 403 | 429 | 503))) {
-        if call.error_code() == Some(MISMATCH) || (is_named(&call) && is_refused(&call)) {
-            let holds = call.status() == Some(400) && call.error_code() == Some(MISMATCH);
-            j.check_call(holds, &call);
-        }
-    }
+    call.has_error() || call.status().is_some_and(|status| status >= 400)
 }
 
 /// Whether the headers are in order; what the request asks for may be refused.
@@ -245,8 +238,8 @@ fn is_accepted(call: &Call<'_>) -> bool {
     call.response.is_some() && call.error_code() != Some(MISMATCH)
 }
 
-fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
-    for call in evidence.case(case) {
+fn judge(e: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
+    for call in e.case(case) {
         match call.is_answered() {
             true if matches!(call.status(), Some(401 | 403 | 429 | 503)) => {
                 j.untested("the server refused the request for another reason");
@@ -257,9 +250,9 @@ fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(
     }
 }
 
-fn param(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
-    judge(evidence, j, case, holds);
-    j.untested(if evidence.case("param-headers").next().is_some() {
+fn param(e: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&Call<'_>) -> bool) {
+    judge(e, j, case, holds);
+    j.untested(if e.case("param-headers").next().is_some() {
         "no tool that may be called has such a parameter"
     } else {
         NOT_CALLED

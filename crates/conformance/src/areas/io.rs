@@ -6,13 +6,12 @@ use rehearse_document::text::quoted;
 use rehearse_protocol::Transport;
 use serde_json::json;
 
-use super::{
-    Judge,
-    common::{
-        NEVER_ANSWERED, NOT_DUE, cheap_request, connection, is_broken, is_case_of, is_due, is_unanswered_control,
-        is_usually_answered, survives,
-    },
+use super::Judge;
+use super::common::{
+    NEVER_ANSWERED, NOT_DUE, cheap_request, connection, is_broken, is_case_of, is_due, is_unanswered_control,
+    is_usually_answered, survives,
 };
+use super::query::Query;
 use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message, without_mark};
 
 /// How long a server may take to exit, unless it takes long to start.
@@ -23,26 +22,121 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.stdout.only-messages", |e, j| lines(e, j, |_, _| true)),
     ("io.stdout.from-start", |e, j| lines(e, j, is_before_requests)),
     ("io.stdout.at-exit", |e, j| lines(e, j, is_after_end)),
-    ("io.stdout.utf8", utf8),
-    ("io.stderr.utf8", stderr_utf8),
+    ("io.stdout.utf8", |e, j| {
+        let lines = e.received().filter(|it| !it.is_in_batch);
+        lines.must(j, |line| str::from_utf8(line.bytes).is_ok(), |_| "bytes that are not UTF-8");
+    }),
+    ("io.stderr.utf8", |e, j| {
+        for (place, line) in e.connections.iter().flat_map(|connection| &connection.stderr) {
+            let is_text = !String::from_utf8_lossy(line).contains('\u{fffd}');
+            j.check_at(is_text, None, vec![*place], || "bytes that are not UTF-8");
+        }
+    }),
     ("io.exit.on-stdin-close", exits),
     ("io.exit.on-stdin-close-legacy", exits),
-    ("io.exit.status-zero", status),
-    ("io.exit.on-sigterm", terminates),
-    ("io.exit.during-call", exits_during_call),
-    ("io.exit.no-orphans", orphans),
-    ("io.crash.none", lives),
-    ("io.stdout.flush", flushes),
+    ("io.exit.status-zero", |e, j| {
+        for connection in &e.connections {
+            let (Some((place, _)), Some((_, code))) = (connection.input_closed, connection.exited) else { continue };
+            j.check_at(code == Some(0), None, vec![place], || match code {
+                Some(code) => format!("the exit code {code}"),
+                None => "an end by a signal".to_owned(),
+            });
+        }
+    }),
+    ("io.exit.on-sigterm", |e, j| {
+        let limit = exit_limit(e);
+        for connection in &e.connections {
+            let (Some((place, sent)), Some((exited, _))) = (connection.terminated, connection.exited) else { continue };
+            let took = exited.saturating_sub(sent);
+            if took > EXIT && took <= limit {
+                j.untested(SLOW);
+                continue;
+            }
+            j.check_at(took <= limit, None, vec![place], || format!("the end of the process {took:.1?} after SIGTERM"));
+        }
+    }),
+    ("io.exit.during-call", |e, j| {
+        // Only of a server that exits otherwise.
+        let limit = exit_limit(e);
+        let is_busy = |it: &&Connection<'_>| it.calls().any(|call| call.request.case == Some(BUSY));
+        let mut others = e.connections.iter().filter(|it| !is_busy(it)).filter_map(exit_time);
+        if !others.any(|took| took <= limit) {
+            return j.untested("the server does not exit in time without a request either");
+        }
+        for connection in e.connections.iter().filter(is_busy) {
+            exit(connection, j, limit);
+        }
+    }),
+    ("io.exit.no-orphans", |e, j| {
+        for connection in e.connections.iter().filter(|it| it.exited.is_some() && it.terminated.is_none()) {
+            let place = connection.left_behind;
+            let found = || "processes that the server had started and that still ran";
+            j.check_at(place.is_none(), None, place.into_iter().collect(), found);
+        }
+    }),
+    ("io.crash.none", |e, j| {
+        // A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
+        for connection in e.connections.iter().filter(|connection| connection.started.is_some()) {
+            let calls: Vec<_> = connection.calls().collect();
+            let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
+            let code = connection.exited.map(|(_, code)| code);
+            let exit = match code {
+                Some(Some(code)) => format!(" with exit code {code}"),
+                Some(None) => " by a signal".to_owned(),
+                None => String::new(),
+            };
+            let stderr = connection.stderr.last().map(|(place, _)| *place);
+            let places = [last.request.place].into_iter().chain(stderr).collect();
+            let has_ended = connection.ended_by_server();
+            let found = || format!("the end of the process{exit} after this message");
+            j.check_at(!has_ended, last.request.case, places, found);
+            let is_open = last.request.kind == Kind::Request && last.response.is_none();
+            j.at_level_if(has_ended && !is_broken(last) && (is_open || code != Some(Some(0))), Level::Must);
+        }
+    }),
+    ("io.stdout.flush", |e, j| {
+        // An answer that comes only when the input has ended was in a buffer.
+        for connection in e.connections.iter().filter(|it| it.has_answered()) {
+            let closed = connection.input_closed.map(|(place, _)| place);
+            // A subscription has no answer until it ends, and a request that is cancelled needs none.
+            let is_short = |call: &Call<'_>| {
+                call.request.kind == Kind::Request
+                    && call.request.case != Some(BUSY)
+                    && call.method() != "subscriptions/listen"
+                    && !is_case_of(call, "cancel-inflight")
+            };
+            for call in connection.calls().filter(is_short) {
+                let Some(response) = call.response else { continue };
+                let is_late = closed.is_some_and(|closed| response.place > closed);
+                j.check_answer(!is_late, &call, || "the answer only after the end of standard input");
+            }
+        }
+    }),
     ("io.stdin.crlf", |e, j| answered(e, j, "stdin/crlf")),
     ("io.stdin.blank-line", |e, j| answered(e, j, "stdin/after-blank")),
     ("io.stdin.split-write", |e, j| answered(e, j, "stdin/split")),
     ("io.stdin.many-in-one-write", |e, j| answered(e, j, "stdin/joined")),
     ("io.stdin.large-line", |e, j| survives(e, j, "malformed/large")),
-    ("io.env.secrets-not-echoed", secrets),
-    ("io.modern.no-requests", |e, j| {
-        for message in e.received() {
-            j.check(message.kind != Kind::Request, message, || format!("the request {}", text(message)));
+    ("io.env.secrets-not-echoed", |e, j| {
+        let secrets = &e.facts.secrets;
+        if secrets.is_empty() {
+            return j.untested("no variable for the server is named like a secret");
         }
+        let has_secret = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            secrets.iter().any(|secret| text.contains(secret.as_str()))
+        };
+        for connection in &e.connections {
+            let messages = connection.received().filter(|it| !it.is_in_batch);
+            let lines = messages.map(|it| (it.place, it.bytes)).chain(connection.stderr.iter().copied());
+            for (place, bytes) in lines {
+                j.check_at(!has_secret(bytes), None, vec![place], || "a secret of its environment");
+            }
+        }
+    }),
+    ("io.modern.no-requests", |e, j| {
+        let messages = e.received();
+        messages.must(j, |message| message.kind != Kind::Request, |message| format!("the request {}", text(message)));
     }),
 ];
 
@@ -64,7 +158,7 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 }
 
 fn is_before_requests(connection: &Connection<'_>, line: &Message<'_>) -> bool {
-    connection.messages.iter().find(|it| !it.is_from_server()).is_none_or(|first| line.place < first.place)
+    connection.sent().next().is_none_or(|first| line.place < first.place)
 }
 
 fn is_after_end(connection: &Connection<'_>, line: &Message<'_>) -> bool {
@@ -80,20 +174,20 @@ pub(super) fn text(message: &Message<'_>) -> String {
     quoted(&String::from_utf8_lossy(message.bytes), 60)
 }
 
-pub(super) fn no_newline(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for line in evidence.own().filter(|it| !it.is_in_batch) {
+pub(super) fn no_newline(e: &Evidence<'_>, j: &mut Judgement) {
+    for line in e.own().filter(|it| !it.is_in_batch) {
         let is_part = line.value.is_null() && str::from_utf8(line.bytes).is_ok_and(is_part);
         j.check(!is_part, line, || format!("the line {}", text(line)));
     }
 }
 
-fn lines(evidence: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
-    for connection in &evidence.connections {
+fn lines(e: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
+    for connection in &e.connections {
         if connection.closed.is_none() && connection.messages.is_empty() {
             continue;
         }
         let mut is_clean = true;
-        for line in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch) {
+        for line in connection.received().filter(|it| !it.is_in_batch) {
             let is_message = line.kind != Kind::Other || str::from_utf8(line.bytes).is_ok_and(is_part);
             let is_marked = without_mark(line.bytes).len() < line.bytes.len();
             if !counts(connection, line) || (is_message && !is_marked) {
@@ -106,10 +200,8 @@ fn lines(evidence: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection
                 (_, true) => format!("a byte order mark before the message {}", text(line)),
                 _ => format!("the line {}", text(line)),
             });
-            if is_blank {
-                // It ends a message that nobody has begun.
-                j.at_level(Level::Derived);
-            }
+            // It ends no message.
+            j.at_level_if(is_blank, Level::Derived);
         }
         if let (true, Some(first)) = (is_clean, connection.messages.first()) {
             j.check(true, first, String::new);
@@ -117,35 +209,9 @@ fn lines(evidence: &Evidence<'_>, j: &mut Judgement, counts: impl Fn(&Connection
     }
 }
 
-fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for line in evidence.received().filter(|it| !it.is_in_batch) {
-        j.check(str::from_utf8(line.bytes).is_ok(), line, || "bytes that are not UTF-8".to_owned());
-    }
-}
-
-fn stderr_utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (place, line) in evidence.connections.iter().flat_map(|connection| &connection.stderr) {
-        let is_text = !String::from_utf8_lossy(line).contains('\u{fffd}');
-        j.check_at(is_text, None, vec![*place], || "bytes that are not UTF-8".to_owned());
-    }
-}
-
-fn exits(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        exit(connection, j, exit_limit(evidence));
-    }
-}
-
-/// Only of a server that exits otherwise.
-fn exits_during_call(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let limit = exit_limit(evidence);
-    let is_busy = |it: &&Connection<'_>| it.calls().any(|call| call.request.case == Some(BUSY));
-    let mut others = evidence.connections.iter().filter(|it| !is_busy(it)).filter_map(exit_time);
-    if !others.any(|took| took <= limit) {
-        return j.untested("the server does not exit in time without a request either");
-    }
-    for connection in evidence.connections.iter().filter(is_busy) {
-        exit(connection, j, limit);
+fn exits(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
+        exit(connection, j, exit_limit(e));
     }
 }
 
@@ -181,111 +247,18 @@ fn exit(connection: &Connection<'_>, j: &mut Judgement, limit: Duration) {
     });
 }
 
-fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let limit = exit_limit(evidence);
-    for connection in &evidence.connections {
-        let (Some((place, sent)), Some((exited, _))) = (connection.terminated, connection.exited) else { continue };
-        let took = exited.saturating_sub(sent);
-        if took > EXIT && took <= limit {
-            j.untested(SLOW);
-            continue;
-        }
-        j.check_at(took <= limit, None, vec![place], || format!("the end of the process {took:.1?} after SIGTERM"));
-    }
-    j.untested("the server ends when its standard input ends");
-}
-
-fn orphans(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|it| it.exited.is_some() && it.terminated.is_none()) {
-        let place = connection.left_behind;
-        j.check_at(place.is_none(), None, place.into_iter().collect(), || {
-            "processes that the server had started and that still ran".to_owned()
-        });
-    }
-}
-
-/// An answer that comes only when the input has ended was in a buffer.
-fn flushes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|it| it.has_answered()) {
-        let closed = connection.input_closed.map(|(place, _)| place);
-        // A subscription has no answer until it ends, and a request that is cancelled needs none.
-        let is_short = |call: &Call<'_>| {
-            call.request.kind == Kind::Request
-                && call.request.case != Some(BUSY)
-                && call.method() != "subscriptions/listen"
-                && !is_case_of(call, "cancel-inflight")
-        };
-        for call in connection.calls().filter(is_short) {
-            let Some(response) = call.response else { continue };
-            let is_late = closed.is_some_and(|closed| response.place > closed);
-            j.check_answer(!is_late, &call, || "the answer only after the end of standard input".to_owned());
-        }
-    }
-}
-
 /// Checks that each request of a case gets a response.
-fn answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case) {
-        let connection = connection(evidence, call.request.place);
+fn answered(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in e.case(case) {
+        let connection = connection(e, call.request.place);
         if call.response.is_some() {
             j.check_call(true, &call);
-        } else if !connection.is_some_and(|it| is_due(evidence, it, &call)) {
+        } else if !connection.is_some_and(|it| is_due(e, it, &call)) {
             j.untested(NOT_DUE);
-        } else if is_usually_answered(evidence, &call) {
+        } else if is_usually_answered(e, &call) {
             j.check_call(false, &call);
         } else {
             j.untested(NEVER_ANSWERED);
-        }
-    }
-}
-
-fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let secrets = &evidence.facts.secrets;
-    if secrets.is_empty() {
-        return j.untested("no variable for the server is named like a secret");
-    }
-    let has_secret = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes);
-        secrets.iter().any(|secret| text.contains(secret.as_str()))
-    };
-    for connection in &evidence.connections {
-        let messages = connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch);
-        let lines = messages.map(|it| (it.place, it.bytes)).chain(connection.stderr.iter().copied());
-        for (place, bytes) in lines {
-            j.check_at(!has_secret(bytes), None, vec![place], || "a secret of its environment".to_owned());
-        }
-    }
-}
-
-fn status(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let (Some((place, _)), Some((_, code))) = (connection.input_closed, connection.exited) else { continue };
-        j.check_at(code == Some(0), None, vec![place], || match code {
-            Some(code) => format!("the exit code {code}"),
-            None => "an end by a signal".to_owned(),
-        });
-    }
-}
-
-/// A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
-fn lives(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|connection| connection.started.is_some()) {
-        let calls: Vec<_> = connection.calls().collect();
-        let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
-        let subject = last.request.case.map(ToOwned::to_owned);
-        let code = connection.exited.map(|(_, code)| code);
-        let exit = match code {
-            Some(Some(code)) => format!(" with exit code {code}"),
-            Some(None) => " by a signal".to_owned(),
-            None => String::new(),
-        };
-        let stderr = connection.stderr.last().map(|(place, _)| *place);
-        let places = [last.request.place].into_iter().chain(stderr).collect();
-        let has_ended = connection.ended_by_server();
-        j.check_at(!has_ended, subject, places, || format!("the end of the process{exit} after this message"));
-        let is_open = last.request.kind == Kind::Request && last.response.is_none();
-        if has_ended && !is_broken(last) && (is_open || code != Some(Some(0))) {
-            j.at_level(Level::Must);
         }
     }
 }

@@ -4,12 +4,11 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 use url::Url;
 
-use super::{
-    Judge,
-    auth::{check, status},
-    common::shown,
-};
-use crate::{Case, Evidence, HttpExchange, Judgement, Level, Material};
+use super::Judge;
+use super::auth::{check, status};
+use super::common::shown;
+use super::query::{Exchanges, Query};
+use crate::{Evidence, HttpExchange, Judgement, Level};
 
 const METADATA: &str = "issuer/metadata";
 /// The cases of requests to the token endpoint.
@@ -46,9 +45,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("issuer.metadata.media-type", |e, j| {
-        for (http, _) in documents(e) {
-            check(j, http.media_type() == "application/json", http, || format!("{:?}", http.media_type()));
-        }
+        let all = documents(e).map(|(http, _)| http).by_case();
+        all.must(j, |http| http.media_type() == "application/json", |http| format!("{:?}", http.media_type()));
     }),
     ("issuer.metadata.https", |e, j| {
         each_document(e, j, |metadata| {
@@ -73,7 +71,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let wrong_id = (!id.is_string()).then(|| format!("`client_id`: {}", shown(id)));
             check_required(j, http, wrong_id, http.status == Some(201), || status(http));
         }
-        j.untested("the registration was refused");
     }),
     ("issuer.registration.error", |e, j| {
         has_endpoint(e, j, "registration_endpoint");
@@ -87,7 +84,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let wrong_error = (!error.is_string()).then(|| format!("{}, `error`: {}", status(http), shown(error)));
             check_required(j, http, wrong_error, http.status == Some(400), || status(http));
         }
-        j.untested("the server did not refuse what is no URI");
     }),
     ("issuer.redirect.exact", |e, j| {
         for http in exchanges(e, "issuer/redirect") {
@@ -97,7 +93,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 check(j, !is_there, http, || format!("a redirect to {}", asked(http, "redirect_uri")));
             }
         }
-        j.untested("the server shows a page before it says whether it takes the redirect URI");
     }),
     ("issuer.response.state", |e, j| {
         for (http, response) in responses(e) {
@@ -121,11 +116,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let is_supported = names(&metadata(e)["code_challenge_methods_supported"], "plain");
         for (http, response) in responses_to(e, "issuer/authorize/plain") {
             let is_refused = all(&response, "code").is_empty();
-            check(j, is_refused, http, || "a code".to_owned());
+            check(j, is_refused, http, || "a code");
             // No sentence forbids the method to a server that names it.
-            if is_supported && !is_refused {
-                j.at_level(Level::Info);
-            }
+            j.at_level_if(is_supported && !is_refused, Level::Info);
         }
         for http in exchanges(e, "issuer/authorize/plain").filter(|http| is_error_page(http)) {
             check(j, true, http, String::new);
@@ -143,11 +136,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("issuer.pkce.verifier-long", |e, j| {
-        if !gives_tokens(e, j) {
-            return;
-        }
-        for http in exchanges(e, "issuer/token/long-verifier").filter(|http| !is_busy(http)) {
-            check(j, is_accepted(http), http, || status(http));
+        if gives_tokens(e, j) {
+            let answered = exchanges(e, "issuer/token/long-verifier").filter(|http| !is_busy(http));
+            answered.by_case().must(j, is_accepted, status);
         }
     }),
     ("issuer.pkce.verifier-short", |e, j| refused(e, j, "issuer/token/short-verifier")),
@@ -208,26 +199,19 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 false => "no refresh token".to_owned(),
             });
         }
-        j.untested("the server gave no refresh token to a public client");
     }),
     ("issuer.revocation.status", |e, j| {
         has_endpoint(e, j, "revocation_endpoint");
-        for http in exchanges(e, "issuer/revocation").filter(|http| !is_busy(http)) {
-            check(j, http.status == Some(200), http, || status(http));
-        }
+        let answered = exchanges(e, "issuer/revocation").filter(|http| !is_busy(http));
+        answered.by_case().must(j, |http| http.status == Some(200), status);
     }),
     ("issuer.revocation.effective", |e, j| {
         has_endpoint(e, j, "revocation_endpoint");
         if exchanges(e, "issuer/revocation/refresh-token").any(|http| http.status == Some(200)) {
             refused(e, j, "issuer/refresh/revoked");
         }
-        j.untested("no refresh token was revoked");
     }),
 ];
-
-pub(super) fn cases(_: &Material) -> Vec<Case> {
-    Vec::new()
-}
 
 /// The exchanges of a case that were answered.
 fn exchanges<'e>(evidence: &'e Evidence<'_>, case: &'e str) -> impl Iterator<Item = &'e HttpExchange<'e>> {
@@ -249,8 +233,8 @@ fn metadata(evidence: &Evidence<'_>) -> Value {
 }
 
 /// Checks each document; `wrong` says what is wrong with it.
-fn each_document(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value) -> Option<String>) {
-    for (http, metadata) in documents(evidence) {
+fn each_document(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value) -> Option<String>) {
+    for (http, metadata) in documents(e) {
         let wrong = wrong(&metadata);
         check(j, wrong.is_none(), http, || wrong.unwrap_or_default());
     }
@@ -266,13 +250,11 @@ fn check_required(
 ) {
     let is_there = missing.is_none();
     check(j, is_there && is_usual, http, || missing.unwrap_or_else(found));
-    if is_there && !is_usual {
-        j.at_level(Level::Derived);
-    }
+    j.at_level_if(is_there && !is_usual, Level::Derived);
 }
 
-fn promises(evidence: &Evidence<'_>, j: &mut Judgement, name: &str) {
-    each_document(evidence, j, |it| (it[name] != true).then(|| format!("`{name}`: {}", shown(&it[name]))));
+fn promises(e: &Evidence<'_>, j: &mut Judgement, name: &str) {
+    each_document(e, j, |it| (it[name] != true).then(|| format!("`{name}`: {}", shown(&it[name]))));
 }
 
 fn promises_iss(evidence: &Evidence<'_>) -> bool {
@@ -280,8 +262,8 @@ fn promises_iss(evidence: &Evidence<'_>) -> bool {
 }
 
 /// Gives the reason if an endpoint is not in the metadata.
-fn has_endpoint(evidence: &Evidence<'_>, j: &mut Judgement, name: &str) {
-    if metadata(evidence)[name].is_null() {
+fn has_endpoint(e: &Evidence<'_>, j: &mut Judgement, name: &str) {
+    if metadata(e)[name].is_null() {
         j.untested(format!("the metadata have no `{name}`"));
     }
 }
@@ -346,8 +328,8 @@ fn is_busy(http: &HttpExchange<'_>) -> bool {
 }
 
 /// Whether the usual request gets a token. If not, a refusal may have any reason.
-fn gives_tokens(evidence: &Evidence<'_>, j: &mut Judgement) -> bool {
-    let gives = exchanges(evidence, "issuer/token/usual").any(is_accepted);
+fn gives_tokens(e: &Evidence<'_>, j: &mut Judgement) -> bool {
+    let gives = exchanges(e, "issuer/token/usual").any(is_accepted);
     if !gives {
         j.untested("the server gave no token for a valid code");
     }
@@ -355,12 +337,12 @@ fn gives_tokens(evidence: &Evidence<'_>, j: &mut Judgement) -> bool {
 }
 
 /// Checks that a token request gets no token.
-fn refused(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    if !gives_tokens(evidence, j) {
+fn refused(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    if !gives_tokens(e, j) {
         return;
     }
-    for http in exchanges(evidence, case).filter(|http| !is_busy(http)) {
-        check(j, !is_accepted(http), http, || "an access token".to_owned());
+    for http in exchanges(e, case).filter(|http| !is_busy(http)) {
+        check(j, !is_accepted(http), http, || "an access token");
     }
 }
 

@@ -8,10 +8,9 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{connection, error_code, shown},
-};
+use super::Judge;
+use super::common::{connection, error_code, is_empty, is_one_of, shown};
+use super::query::{Calls, Query};
 use crate::{Call, Case, CaseGroup, EventRef, Evidence, Judgement, Kind, Material, Message};
 
 const MESSAGE: &str = "notifications/message";
@@ -22,25 +21,66 @@ const LOG_LEVEL: &str = "/params/_meta/io.modelcontextprotocol~1logLevel";
 const MOST: usize = 200;
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    ("log.level.set-empty", set_level),
+    ("log.level.set-empty", |e, j| {
+        let found = |call: &Call<'_>| call.result().map_or_else(|| call.answer_text(), shown);
+        e.case("lists/log-level").responded().must(j, |call| call.result().is_some_and(is_empty), found);
+    }),
     ("log.level.invalid-32602", |e, j| error_code(e, j, "bad-params/log-level", &[-32602])),
     ("log.level.missing-32602", |e, j| error_code(e, j, "bad-params/no-log-level", &[-32602])),
-    ("log.msg.level-enum", |e, j| each(e, j, "level", |level| level.as_str().is_some_and(|it| LEVELS.contains(&it)))),
+    ("log.msg.level-enum", |e, j| each(e, j, "level", |level| is_one_of(level, &LEVELS))),
     ("log.msg.data-present", |e, j| each(e, j, "data", |_| true)),
-    ("log.msg.rate", rate),
+    ("log.msg.rate", |e, j| {
+        let mut last = VecDeque::new();
+        for message in e.notifications(MESSAGE) {
+            last.push_back(message.time);
+            while last.front().is_some_and(|first| message.time.saturating_sub(*first) > Duration::from_secs(1)) {
+                last.pop_front();
+            }
+            j.check(last.len() <= MOST, message, || format!("{} messages within a second", last.len()));
+        }
+        j.violations.truncate(1);
+    }),
     ("log.modern.no-optin-no-log", only_with_level),
     ("log.modern.invalid-level-32602", |e, j| error_code(e, j, "bad-params/modern-log-level", &[-32602])),
     ("log.level.threshold", threshold),
     ("log.modern.threshold", threshold),
-    ("log.modern.same-stream", same_stream),
-    ("log.msg.no-secrets", no_secrets),
-    ("log.msg.consistent-logger", |e, j| {
-        let mut first = None;
+    ("log.modern.same-stream", |e, j| {
+        // A log message comes in the exchange of a request that asked for it, before the response.
         for message in e.notifications(MESSAGE) {
-            let has_logger = message.params().get("logger").is_some();
-            let is_same = *first.get_or_insert(has_logger) == has_logger;
-            j.check(is_same, message, || "messages with and without a logger".to_owned());
+            let Some(connection) = connection(e, message.place) else { continue };
+            let Some(exchange) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else {
+                continue;
+            };
+            let in_exchange = || exchange.messages.iter().filter_map(|index| connection.messages.get(*index));
+            let asked = in_exchange().any(|it| it.kind == Kind::Request && !it.at(LOG_LEVEL).is_null());
+            let ended = in_exchange().any(|it| it.kind == Kind::Response && it.place < message.place);
+            j.check(asked && !ended, message, || match asked {
+                true => "a log message after the response".to_owned(),
+                false => "a log message on the stream of another request".to_owned(),
+            });
         }
+    }),
+    ("log.msg.no-secrets", |e, j| {
+        // The credentials that were given to the server are in no log message.
+        let headers = e.exchanges().filter_map(|(_, http)| http.request_header("authorization"));
+        let secrets = e.facts.secrets.iter().map(String::as_str);
+        let tokens = headers.filter_map(|it| it.split_whitespace().last()).chain(secrets);
+        let tokens: BTreeSet<_> = tokens.filter(|it| it.len() > 7).collect();
+        if tokens.is_empty() {
+            j.untested("no credentials were given to the server");
+            return;
+        }
+        for message in e.notifications(MESSAGE) {
+            let text = message.params().to_string();
+            let is_secret = tokens.iter().any(|token| text.contains(token));
+            j.check(!is_secret, message, || "a secret");
+        }
+    }),
+    ("log.msg.consistent-logger", |e, j| {
+        let mut all = e.notifications(MESSAGE).map(|message| message.params().get("logger").is_some());
+        let first = all.next();
+        let is_same = |it: &Message<'_>| Some(it.params().get("logger").is_some()) == first;
+        e.notifications(MESSAGE).must(j, is_same, |_| "messages with and without a logger");
         j.violations.truncate(1);
     }),
 ];
@@ -84,17 +124,17 @@ fn severity(level: &Value) -> Option<usize> {
 }
 
 /// Messages of a call for which only errors are wanted, of a tool that has logged less.
-fn threshold(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn threshold(e: &Evidence<'_>, j: &mut Judgement) {
     let error = severity(&json!("error"));
     let minor = |call: &Call<'_>| -> Option<Message<'_>> {
-        let connection = connection(evidence, call.request.place)?;
+        let connection = connection(e, call.request.place)?;
         let mut messages = connection.on_the_way(call).filter(|it| it.method() == Some(MESSAGE));
         messages.find(|it| severity(it.at("/params/level")) < error).cloned()
     };
     let talks = |name: &Value| {
-        evidence.case("calls/log-debug").any(|it| it.request.at("/params/name") == name && minor(&it).is_some())
+        e.case("calls/log-debug").any(|it| it.request.at("/params/name") == name && minor(&it).is_some())
     };
-    for call in evidence.case("calls/log-error").filter(|call| call.response.is_some()) {
+    for call in e.case("calls/log-error").responded() {
         let name = call.request.at("/params/name");
         let found = minor(&call);
         if found.is_some() || talks(name) {
@@ -110,65 +150,14 @@ fn threshold(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested("no tool that may be called sent log messages");
 }
 
-/// A log message comes in the exchange of a request that asked for it, before the response.
-fn same_stream(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.notifications(MESSAGE) {
-        let Some(connection) = connection(evidence, message.place) else { continue };
-        let Some(exchange) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
-        let in_exchange = || exchange.messages.iter().filter_map(|index| connection.messages.get(*index));
-        let asked = in_exchange().any(|it| it.kind == Kind::Request && !it.at(LOG_LEVEL).is_null());
-        let ended = in_exchange().any(|it| it.kind == Kind::Response && it.place < message.place);
-        j.check(asked && !ended, message, || match asked {
-            true => "a log message after the response".to_owned(),
-            false => "a log message on the stream of another request".to_owned(),
-        });
-    }
-}
-
-/// The credentials that were given to the server are in no log message.
-fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let headers = evidence.exchanges().filter_map(|(_, http)| http.request_header("authorization"));
-    let secrets = evidence.facts.secrets.iter().map(String::as_str);
-    let tokens = headers.filter_map(|it| it.split_whitespace().last()).chain(secrets);
-    let tokens: BTreeSet<_> = tokens.filter(|it| it.len() > 7).collect();
-    if tokens.is_empty() {
-        j.untested("no credentials were given to the server");
-        return;
-    }
-    for message in evidence.notifications(MESSAGE) {
-        let text = message.params().to_string();
-        let is_secret = tokens.iter().any(|token| text.contains(token));
-        j.check(!is_secret, message, || "a secret".to_owned());
-    }
-}
-
-fn set_level(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("lists/log-level").filter(|call| call.response.is_some()) {
-        let is_empty = call.result().and_then(Value::as_object).is_some_and(|it| it.keys().all(|key| key == "_meta"));
-        j.check_answer(is_empty, &call, || call.result().map_or_else(|| call.answer_text(), shown));
-    }
-}
-
-fn each(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for message in evidence.notifications(MESSAGE) {
+fn each(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for message in e.notifications(MESSAGE) {
         let value = message.params().get(key);
         j.check(value.is_some_and(&holds), message, || match value {
             Some(value) => format!("`{key}: {}`", shown(value)),
             None => format!("no `{key}`"),
         });
     }
-}
-
-fn rate(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut last = VecDeque::new();
-    for message in evidence.notifications(MESSAGE) {
-        last.push_back(message.time);
-        while last.front().is_some_and(|first| message.time.saturating_sub(*first) > Duration::from_secs(1)) {
-            last.pop_front();
-        }
-        j.check(last.len() <= MOST, message, || format!("{} messages within a second", last.len()));
-    }
-    j.violations.truncate(1);
 }
 
 /// What happens to the log of a connection, in order.
@@ -191,8 +180,8 @@ struct LogStream {
 
 /// Over HTTP the stream tells the request. On a pipe any open request may have asked for the message, or the last that
 /// has: its message may come late, but not after a whole request that did not ask for any.
-fn only_with_level(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|connection| !connection.is_legacy) {
+fn only_with_level(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in e.connections.iter().filter(|connection| !connection.is_legacy) {
         let mut steps: Vec<(EventRef, Step<'_>)> = Vec::new();
         let is_log =
             |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Notification && it.method() == Some(MESSAGE);
@@ -212,7 +201,7 @@ fn only_with_level(evidence: &Evidence<'_>, j: &mut Judgement) {
             match step {
                 Step::Log(message) => {
                     let is_asked = stream.open > 0 || stream.ended.is_some_and(|ended| stream.quiet <= Some(ended));
-                    j.check(is_asked, message, || "a log message that no request asked for".to_owned());
+                    j.check(is_asked, message, || "a log message that no request asked for");
                 }
                 Step::Request(_) => stream.open += usize::from(asks),
                 Step::Response(_) if asks => {
@@ -224,7 +213,7 @@ fn only_with_level(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
     }
     if j.exercised == 0 {
-        for (call, _) in evidence.results_of("tools/call") {
+        for (call, _) in e.results_of("tools/call") {
             j.check_call(true, &call);
         }
     }

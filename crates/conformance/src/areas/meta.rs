@@ -1,13 +1,12 @@
 //! `_meta`, icons, annotations and names.
 
-use rehearse_protocol::{Version, names::PREFIX};
+use rehearse_protocol::{List, Version, names::PREFIX};
 use serde_json::{Map, Value, json};
 
-use super::{
-    Judge,
-    common::{LISTS, is_refused_elsewhere, shown},
-};
-use crate::{Case, CaseGroup, Evidence, Judgement, Material, Message};
+use super::Judge;
+use super::common::shown;
+use super::query::{Calls, Parts, Query};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material, Message};
 
 type Form = fn(&str) -> bool;
 const TRACE_KEYS: [(&str, Form); 3] = [("traceparent", is_traceparent), ("tracestate", is_list), ("baggage", is_list)];
@@ -19,40 +18,24 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("meta.key.prefix-syntax", |e, j| keys(e, j, |prefix, _| Some(prefix.is_none_or(is_prefix)))),
     ("meta.key.name-syntax", |e, j| keys(e, j, |_, name| Some(is_name(name)))),
     ("meta.key.reserved-prefix", |e, j| {
-        keys(e, j, |prefix, name| Some(!is_reserved(e.version, prefix) || is_defined(name)));
+        keys(e, j, |prefix, name| Some(!is_reserved(e.version, prefix) || is_defined(name)))
     }),
     ("meta.key.reverse-dns", |e, j| keys(e, j, |prefix, _| prefix.filter(|it| it.contains('.')).map(is_reverse_dns))),
     ("meta.key.trace-context", trace_context),
-    ("meta.value.is-object", |e, j| {
-        each(e, j, |members| members.get("_meta"), |meta| meta.is_object());
-    }),
-    ("meta.request.unknown-key-ignored", |e, j| {
-        for call in e.case("lists/unknown-meta").filter(|call| call.response.is_some()) {
-            j.check_call(call.result().is_some(), &call);
-        }
-    }),
-    ("meta.request.trace-accepted", |e, j| {
-        for call in e.case("lists/trace-context").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
-        {
-            j.check_call(call.result().is_some(), &call);
-        }
-    }),
+    ("meta.value.is-object", |e, j| each(e, j, |members| members.get("_meta"), Value::is_object)),
+    ("meta.request.unknown-key-ignored", |e, j| e.case("lists/unknown-meta").responded().must_get(j, Call::has_result)),
+    ("meta.request.trace-accepted", |e, j| e.case("lists/trace-context").reached().must_get(j, Call::has_result)),
     ("meta.icons.src-present", |e, j| icons(e, j, |icon| Some(icon["src"].is_string()))),
-    ("meta.icons.src-scheme", |e, j| {
-        icons(e, j, |icon| {
-            let src = icon["src"].as_str().unwrap_or("data:").to_ascii_lowercase();
-            Some(["https:", "http:", "data:"].iter().any(|scheme| src.starts_with(scheme)))
-        });
-    }),
+    ("meta.icons.src-scheme", |e, j| icons(e, j, |icon| Some(is_icon_url(icon["src"].as_str().unwrap_or("data:"))))),
     ("meta.icons.data-uri-valid", |e, j| {
         icons(e, j, |icon| Some(is_image(icon["src"].as_str()?.strip_prefix("data:")?)))
     }),
     ("meta.icons.sizes-format", |e, j| icons(e, j, |icon| icon.get("sizes").map(are_sizes))),
     ("meta.icons.theme-enum", |e, j| {
-        icons(e, j, |icon| icon.get("theme").map(|theme| theme == "light" || theme == "dark"));
+        icons(e, j, |icon| icon.get("theme").map(|theme| theme == "light" || theme == "dark"))
     }),
     ("meta.impl.name-version", |e, j| {
-        server_info(e, j, |info| Some(info["name"].is_string() && info["version"].is_string()));
+        server_info(e, j, |info| Some(info["name"].is_string() && info["version"].is_string()))
     }),
     ("meta.impl.website-uri", |e, j| {
         server_info(e, j, |info| {
@@ -60,18 +43,23 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             Some(url.as_str().is_some_and(|url| url::Url::parse(url).is_ok_and(|url| url.scheme().starts_with("http"))))
         });
     }),
-    ("meta.title.string", titles),
+    ("meta.title.string", |e, j| {
+        for (method, key, name) in List::ALL.map(|it| (it.method(), it.member(), it.key())) {
+            for (call, item) in e.results_of(method).each(key) {
+                let Some(title) = item.get("title") else { continue };
+                let found = || format!("`title: {}`", shown(title));
+                j.check_at(title.is_string(), item[name].as_str(), call.places(), found);
+            }
+        }
+    }),
     ("meta.annotations.audience", |e, j| {
-        annotations(e, j, "audience", |it| {
-            it.as_array().is_some_and(|roles| roles.iter().all(|role| role == "user" || role == "assistant"))
-        });
+        let is_role = |role: &Value| role == "user" || role == "assistant";
+        annotations(e, j, "audience", |it| it.as_array().is_some_and(|roles| roles.iter().all(is_role)));
     }),
     ("meta.annotations.priority", |e, j| {
-        annotations(e, j, "priority", |it| it.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)));
+        annotations(e, j, "priority", |it| it.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)))
     }),
-    ("meta.annotations.last-modified", |e, j| {
-        annotations(e, j, "lastModified", |it| it.as_str().is_none_or(is_time));
-    }),
+    ("meta.annotations.last-modified", |e, j| annotations(e, j, "lastModified", |it| it.as_str().is_none_or(is_time))),
 ];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
@@ -87,12 +75,12 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 
 /// A member of any object of a result or of params, but not of what a tool made up: structured content, schemas.
 pub(super) fn each(
-    evidence: &Evidence<'_>,
+    e: &Evidence<'_>,
     j: &mut Judgement,
     member: impl Fn(&Map<String, Value>) -> Option<&Value>,
     holds: impl Fn(&Value) -> bool,
 ) {
-    for message in evidence.own() {
+    for message in e.own() {
         visit(message, &mut |members| {
             if let Some(value) = member(members) {
                 j.check(holds(value), message, || shown(value));
@@ -121,8 +109,8 @@ fn visit<'m>(message: &'m Message<'_>, act: &mut impl FnMut(&'m Map<String, Valu
     walk(message.params(), act);
 }
 
-pub(super) fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> Option<bool>) {
-    for message in evidence.own() {
+pub(super) fn keys(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Option<&str>, &str) -> Option<bool>) {
+    for message in e.own() {
         visit(message, &mut |members| {
             for key in members.get("_meta").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
                 let (prefix, name) = match key.rsplit_once('/') {
@@ -134,9 +122,8 @@ pub(super) fn keys(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(Op
                     prefix,
                     if prefix.is_some_and(|it| it.contains("modelcontextprotocol")) { key } else { name },
                 );
-                if let Some(holds) = holds {
-                    j.check_subject(holds, key, message, || format!("the key {key:?}"));
-                }
+                let Some(holds) = holds else { continue };
+                j.check_subject(holds, key, message, || format!("the key {key:?}"));
             }
         });
     }
@@ -172,17 +159,22 @@ pub(super) fn is_defined(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 
-pub(super) fn icons(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
-    for message in evidence.own() {
+pub(super) fn icons(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
+    for message in e.own() {
         visit(message, &mut |members| {
             for icon in members.get("icons").and_then(Value::as_array).into_iter().flatten() {
                 let owner = members.get("name").and_then(Value::as_str).unwrap_or_default();
-                if let Some(holds) = holds(icon) {
-                    j.check_subject(holds, owner, message, || shown(icon));
-                }
+                let Some(holds) = holds(icon) else { continue };
+                j.check_subject(holds, owner, message, || shown(icon));
             }
         });
     }
+}
+
+/// Whether a text begins as the URL of an icon does.
+pub(super) fn is_icon_url(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["https:", "http:", "data:"].iter().any(|scheme| text.starts_with(scheme))
 }
 
 /// Whether a prefix is not that of a domain which was left in its usual order.
@@ -191,15 +183,14 @@ fn is_reverse_dns(prefix: &str) -> bool {
     is_top(prefix.split('.').next()) || !is_top(prefix.rsplit('.').next())
 }
 
-pub(super) fn trace_context(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.own() {
+pub(super) fn trace_context(e: &Evidence<'_>, j: &mut Judgement) {
+    for message in e.own() {
         visit(message, &mut |members| {
             let Some(meta) = members.get("_meta") else { return };
             for (key, holds) in TRACE_KEYS {
-                if let Some(value) = meta.get(key) {
-                    let holds = value.as_str().is_some_and(holds);
-                    j.check_subject(holds, key, message, || format!("`{key}: {}`", shown(value)));
-                }
+                let Some(value) = meta.get(key) else { continue };
+                let holds = value.as_str().is_some_and(holds);
+                j.check_subject(holds, key, message, || format!("`{key}: {}`", shown(value)));
             }
         });
     }
@@ -257,39 +248,25 @@ fn are_sizes(sizes: &Value) -> bool {
     sizes.as_array().is_none_or(|sizes| sizes.iter().all(|size| size.as_str().is_none_or(is_size)))
 }
 
-fn server_info(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
-    for call in evidence.calls().filter(|call| call.result().is_some()) {
+fn server_info(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> Option<bool>) {
+    for call in e.calls().filter(|call| call.has_result()) {
         let result = call.result().unwrap_or(&Value::Null);
         let info = match call.method() {
-            "initialize" if !evidence.is_modern() => result.get("serverInfo").unwrap_or(&Value::Null),
-            _ if !evidence.is_modern() => continue,
+            "initialize" if !e.is_modern() => result.get("serverInfo").unwrap_or(&Value::Null),
+            _ if !e.is_modern() => continue,
             _ => match result.pointer("/_meta/io.modelcontextprotocol~1serverInfo") {
                 Some(info) => info,
                 None => continue,
             },
         };
         let is_known = j.violations.iter().any(|it| it.found == shown(info));
-        if let Some(holds) = holds(info).filter(|_| !is_known) {
-            j.check_at(holds, None, call.places(), || shown(info));
-        }
+        let Some(holds) = holds(info).filter(|_| !is_known) else { continue };
+        j.check_at(holds, None, call.places(), || shown(info));
     }
 }
 
-fn titles(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (method, key, name) in LISTS {
-        for (call, result) in evidence.results_of(method) {
-            for item in result[key].as_array().into_iter().flatten() {
-                if let Some(title) = item.get("title") {
-                    let subject = item[name].as_str().map(ToOwned::to_owned);
-                    j.check_at(title.is_string(), subject, call.places(), || format!("`title: {}`", shown(title)));
-                }
-            }
-        }
-    }
-}
-
-fn annotations(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for message in evidence.received() {
+fn annotations(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for message in e.received() {
         visit(message, &mut |members| {
             if let Some(value) = members.get("annotations").and_then(|it| it.get(key)) {
                 j.check(holds(value), message, || format!("`{key}: {}`", shown(value)));

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{error_code, is_refused_elsewhere, shown},
-};
-use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
+use super::Judge;
+use super::common::{error_code, is_empty, shown};
+use super::query::{Calls, Query};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material, Message};
 
 /// What takes longer is not prompt.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -18,10 +17,29 @@ const WITHOUT_PARAMS: &str = "lists/ping-without-params";
 const WITH_PARAMS: &str = "lists/ping-with-params";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    ("ping.result.empty", empty),
+    ("ping.result.empty", |e, j| {
+        e.results_of("ping").must(j, is_empty, shown);
+        // The main connection sends it in normal work, so that only a server without `ping` refuses it.
+        let refused = e.calls_of("ping").filter(|call| call.request.case == Some(WITH_PARAMS) && call.has_error());
+        refused.filter(|call| !call.is_refused_elsewhere()).must_get(j, |_| false);
+    }),
     ("ping.result.prompt", prompt),
-    ("ping.params.omitted-ok", omitted),
-    ("ping.server.shape", server_ping),
+    ("ping.params.omitted-ok", |e, j| {
+        let is_refused = e.case(WITH_PARAMS).any(|call| call.has_error());
+        let is_usual = |call: &Call<'_>| call.request.case.is_none_or(|case| case == WITHOUT_PARAMS);
+        let bare = e.calls_of("ping").filter(|call| call.request.params().is_null() && is_usual(call));
+        for call in bare.reached() {
+            match is_refused {
+                true => j.untested("the server refuses `ping` with params as well"),
+                false => j.check_call(call.has_result(), &call),
+            }
+        }
+    }),
+    ("ping.server.shape", |e, j| {
+        let pings = e.server_requests().filter(|request| request.method() == Some("ping"));
+        let is_bare = |ping: &Message<'_>| !ping.params().is_object() || is_empty(ping.params());
+        pings.must(j, is_bare, |ping| shown(ping.params()));
+    }),
     ("ping.modern.removed", |e, j| error_code(e, j, "bad-method/ping", &[-32601])),
 ];
 
@@ -35,23 +53,10 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     }
 }
 
-fn empty(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, result) in evidence.results_of("ping") {
-        let more = result.as_object().is_none_or(|members| members.keys().any(|key| key != "_meta"));
-        j.check_at(!more, None, call.places(), || shown(result));
-    }
-    // The main connection sends it in normal work, so that only a server without `ping` refuses it.
-    for call in evidence.calls_of("ping").filter(|call| call.request.case == Some(WITH_PARAMS)) {
-        if call.error_code().is_some() && !is_refused_elsewhere(&call) {
-            j.check_call(false, &call);
-        }
-    }
-}
-
 /// The machine may be busy: late is a ping only if all of several are, and other answers are not.
-fn prompt(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn prompt(e: &Evidence<'_>, j: &mut Judgement) {
     let (mut pings, mut others) = (Vec::new(), Vec::new());
-    for connection in &evidence.connections {
+    for connection in &e.connections {
         // What a process needs to start is no part of it.
         let up = connection.first_word().map(|first| first.time).unwrap_or_default();
         for call in connection.calls() {
@@ -70,24 +75,5 @@ fn prompt(evidence: &Evidence<'_>, j: &mut Judgement) {
     match *took > limit && pings.len() < SEVERAL {
         true => j.untested("the few answers came late, and the machine may have been busy"),
         false => j.check_answer(*took <= limit, fastest, || format!("no answer before {took:.1?}")),
-    }
-}
-
-fn omitted(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_refused = evidence.case(WITH_PARAMS).any(|call| call.error_code().is_some());
-    let is_usual = |call: &Call<'_>| call.request.case.is_none_or(|case| case == WITHOUT_PARAMS);
-    let bare = evidence.calls_of("ping").filter(|call| call.request.params().is_null() && is_usual(call));
-    for call in bare.filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-        match is_refused {
-            true => j.untested("the server refuses `ping` with params as well"),
-            false => j.check_call(call.result().is_some(), &call),
-        }
-    }
-}
-
-fn server_ping(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for ping in evidence.server_requests().filter(|request| request.method() == Some("ping")) {
-        let more = ping.params().as_object().is_some_and(|params| params.keys().any(|key| key != "_meta"));
-        j.check(!more, ping, || shown(ping.params()));
     }
 }

@@ -2,17 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    changes::notifies,
-    common::{
-        each_item, each_works, error_code, excuse, fails_plainly, is_base64, is_refused_elsewhere, items, shown, unique,
-    },
+use super::Judge;
+use super::changes::notifies;
+use super::common::{
+    bytes_of, each_item, each_works, error_code, excuse, fails_plainly, is_base64, is_empty, is_text, items, shown,
+    unique,
 };
-use crate::{
-    Call, Case, CaseGroup, Evidence, Judgement, Level, Material, Message,
-    formats::{is_at_or_below, is_scheme},
-};
+use super::query::{Calls, Named, Part, Parts, Query, Subject, elements};
+use crate::formats::{is_at_or_below, is_scheme};
+use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material, Message};
 
 const LIST: &str = "resources/list";
 const READ: &str = "resources/read";
@@ -24,117 +22,130 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("res.list.uri-name", |e, j| each_item(e, j, LIST, |it| is_text(&it["uri"]) && is_text(&it["name"]), shown)),
     ("res.list.uri-unique", |e, j| unique(e, j, LIST)),
     ("res.list.size-nonnegative", |e, j| {
-        for (item, uri, call) in items(e, LIST) {
-            if let Some(size) = item.get("size") {
-                j.check_at(size.is_u64(), Some(uri.to_owned()), call.places(), || format!("`size: {}`", shown(size)));
+        items(e, LIST).member("size").must(j, Value::is_u64, |it| format!("`size: {}`", shown(it)))
+    }),
+    ("res.list.size-correct", |e, j| {
+        // The bytes of the only content of each reading.
+        for (item, listed, _) in items(e, LIST) {
+            let Some(size) = item["size"].as_u64() else { continue };
+            let Some(read) = contents(e).find(|it| it.name() == Some(listed)) else { continue };
+            let Some([content]) = read.json()["contents"].as_array().map(Vec::as_slice) else { continue };
+            let length = match (content["text"].as_str(), content["blob"].as_str().map(bytes_of)) {
+                (Some(text), _) => text.len(),
+                (None, Some(Some(bytes))) => bytes.len(),
+                _ => continue,
+            };
+            if !j.has_found(listed) {
+                let found = || format!("{length} bytes, not {size}");
+                j.check_at(length as u64 == size, Some(listed), read.places(), found);
             }
         }
     }),
-    ("res.list.size-correct", size_correct),
-    ("res.list.mime-consistent", same_mime),
+    ("res.list.mime-consistent", |e, j| {
+        let essence = |mime: &str| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        for result in contents(e) {
+            let asked = result.name().unwrap_or_default();
+            let listed = items(e, LIST).find(|(_, uri, _)| *uri == asked);
+            let Some(listed) = listed.and_then(|(item, ..)| item["mimeType"].as_str()) else { continue };
+            for content in elements(&result.json()["contents"]).filter(|it| it["uri"] == *asked) {
+                let Some(read) = content["mimeType"].as_str() else { continue };
+                let found = || format!("{read:?} after {listed:?} in the list");
+                j.check_at(essence(read) == essence(listed), Some(asked), result.places(), found);
+            }
+        }
+    }),
     ("res.list.custom-scheme-rfc3986", |e, j| {
         // What has no scheme at all is no URI.
         let scheme = |it: &Value| it["uri"].as_str()?.split_once(':').map(|(scheme, _)| is_scheme(scheme));
         each_item(e, j, LIST, |it| scheme(it).unwrap_or(true), |it| shown(&it["uri"]));
     }),
-    ("res.read.listed-works", |e, j| {
-        each_works(e, j, reads(e), uri);
-    }),
+    ("res.read.listed-works", |e, j| each_works(e, j, reads(e), uri)),
     ("res.read.contents-nonempty", |e, j| {
-        for (call, result) in contents(e) {
-            let is_empty = result["contents"].as_array().is_some_and(Vec::is_empty);
-            j.check_at(!is_empty, uri(&call), call.places(), || "no contents".to_owned());
+        let is_empty = |it: &Value| it["contents"].as_array().is_some_and(Vec::is_empty);
+        contents(e).must(j, |it| !is_empty(it), |_| "no contents");
+    }),
+    ("res.read.text-xor-blob", |e, j| {
+        for it in contents(e).each("contents") {
+            let (text, blob) = (it.json().get("text").is_some(), it.json().get("blob").is_some());
+            j.check_at(text != blob, it.name(), it.places(), || if text { "both" } else { "neither" });
+            j.at_level_if(text && blob, Level::Derived);
         }
     }),
-    ("res.read.text-xor-blob", text_xor_blob),
     ("res.read.blob-base64", |e, j| {
-        each_content(e, j, |call, content, j| {
-            let Some(blob) = content.get("blob") else { return };
-            j.check_at(blob.as_str().is_some_and(is_base64), uri(call), call.places(), || shown(blob));
+        for it in contents(e).each("contents").member("blob") {
+            let blob = it.json().as_str();
+            j.check_at(blob.is_some_and(is_base64), it.name(), it.places(), || shown(it.json()));
             // Line breaks are common, and most readers skip them.
-            if blob.as_str().is_some_and(|it| is_base64(&it.replace(['\r', '\n'], "")) && !is_base64(it)) {
-                j.at_level(Level::Derived);
-            }
-        });
+            let is_wrapped = blob.is_some_and(|it| is_base64(&it.replace(['\r', '\n'], "")) && !is_base64(it));
+            j.at_level_if(is_wrapped, Level::Derived);
+        }
     }),
     ("res.read.uri-matches", |e, j| {
-        each_content(e, j, |call, content, j| {
-            let asked = uri(call).unwrap_or_default();
-            let found = content["uri"].as_str().unwrap_or_default();
-            j.check_at(is_at_or_below(found, &asked), Some(asked.clone()), call.places(), || {
-                format!("the URI {found:?}")
-            });
-        });
-    }),
-    ("res.read.unknown-error", |e, j| {
-        for call in unknown(e) {
-            j.check_call(call.error_code().is_some(), &call);
+        for it in contents(e).each("contents") {
+            let (asked, found) = (it.name().unwrap_or_default(), it.json()["uri"].as_str().unwrap_or_default());
+            j.check_at(is_at_or_below(found, asked), Some(asked), it.places(), || format!("the URI {found:?}"));
         }
     }),
+    ("res.read.unknown-error", |e, j| unknown(e).must_get(j, Call::has_error)),
     ("res.read.unknown-32002", |e, j| unknown_code(e, j, -32002)),
     ("res.read.unknown-32602", |e, j| unknown_code(e, j, -32602)),
     ("res.read.unknown-not-empty", |e, j| {
-        for call in unknown(e) {
-            let is_empty = call.result().and_then(|it| it["contents"].as_array()).is_some_and(Vec::is_empty);
-            j.check_answer(!is_empty, &call, || "empty contents".to_owned());
-        }
+        let contents = |call: &Call<'_>| call.result().and_then(|it| it["contents"].as_array()).map(Vec::len);
+        unknown(e).must(j, |call| contents(call) != Some(0), |_| "empty contents");
     }),
     ("res.read.missing-uri", |e, j| error_code(e, j, "bad-params/resources/read", &[-32602, -32020])),
-    ("res.read.invalid-uri", |e, j| {
-        for call in e.case("unknown-names/invalid-uri").filter(|call| call.response.is_some()) {
-            j.check_call(call.error_code().is_some(), &call);
-        }
-    }),
+    ("res.read.invalid-uri", |e, j| e.case("unknown-names/invalid-uri").responded().must_get(j, Call::has_error)),
     ("res.read.traversal", |e, j| {
-        for call in e.case("unknown-names/traversal").filter(|call| call.response.is_some()) {
-            let is_passwd = call.result().is_some_and(|it| it.to_string().contains("root:x:0:0"));
-            j.check_answer(!is_passwd, &call, || "the contents of /etc/passwd".to_owned());
+        let is_passwd = |call: &Call<'_>| call.result().is_some_and(|it| it.to_string().contains("root:x:0:0"));
+        let calls = e.case("unknown-names/traversal").responded();
+        calls.must(j, |call| !is_passwd(call), |_| "the contents of /etc/passwd");
+    }),
+    ("res.read.idempotent", |e, j| {
+        let calls: Vec<_> = reads(e).responded().collect();
+        for pair in calls.windows(2) {
+            if let [first, second] = pair
+                && uri(first) == uri(second)
+                && first.result().is_some()
+            {
+                j.check_at(second.result().is_some(), uri(second), second.places(), || second.answer_text());
+            }
         }
     }),
-    ("res.read.idempotent", twice),
     ("res.tmpl.fields", |e, j| {
-        each_item(e, j, TEMPLATES, |it| is_text(&it["uriTemplate"]) && is_text(&it["name"]), shown);
+        each_item(e, j, TEMPLATES, |it| is_text(&it["uriTemplate"]) && is_text(&it["name"]), shown)
     }),
     ("res.list.https-scheme", |e, j| {
         let is_https = |it: &Value| it["uri"].as_str().is_some_and(|uri| uri.starts_with("https://"));
         each_item(e, j, LIST, |it| !is_https(it), |_| "a URI that clients may fetch themselves".to_owned());
     }),
     ("res.read.unknown-data-uri", |e, j| {
-        for call in unknown(e).filter(|call| call.error_code().is_some()) {
-            let has_uri = call.response.is_some_and(|it| it.at("/error/data/uri") == call.request.at("/params/uri"));
-            j.check_answer(has_uri, &call, || "no `data.uri`".to_owned());
-        }
+        let has_uri =
+            |call: &Call<'_>| call.response.map(|it| it.at("/error/data/uri")) == Some(call.request.at("/params/uri"));
+        unknown(e).filter(Call::has_error).must(j, has_uri, |_| "no `data.uri`");
     }),
     ("res.tmpl.has-variable", |e, j| {
-        each_item(e, j, TEMPLATES, |it| it["uriTemplate"].as_str().is_some_and(|it| it.contains('{')), shown);
+        each_item(e, j, TEMPLATES, |it| it["uriTemplate"].as_str().is_some_and(|it| it.contains('{')), shown)
     }),
-    ("res.tmpl.expand-reads", |e, j| {
-        known_or_read(e, j, "templates/expanded");
-        j.untested("no completion gives values for the variables of a template");
-    }),
+    ("res.tmpl.expand-reads", |e, j| known_or_read(e, j, "templates/expanded")),
     ("res.tmpl.unknown-not-32603", |e, j| {
         // One that makes sense shows that the server can look for it.
         let number =
             |call: &Call<'_>| call.request.case.and_then(|case| case.rsplit('/').next().map(ToOwned::to_owned));
-        let worked: Vec<_> = e.case("templates/expanded").filter(|call| call.result().is_some()).collect();
+        let worked: Vec<_> = e.case("templates/expanded").filter(|call| call.has_result()).collect();
         let is_same = |one: &Call<'_>, other: &Call<'_>| {
             one.request.place.connection == other.request.place.connection && number(one) == number(other)
         };
-        let calls = e.case("templates/unknown").filter(|call| call.response.is_some());
-        for call in calls.filter(|call| worked.iter().any(|it| is_same(it, call))) {
-            j.check_at(call.error_code() != Some(-32603), uri(&call), call.places(), || call.answer_text());
-        }
-        j.untested("no completion gives values for the variables of a template, or no such expansion can be read");
+        let calls = e.case("templates/unknown").responded().filter(|call| worked.iter().any(|it| is_same(it, call)));
+        calls.by(uri).must_get(j, |call| call.error_code() != Some(-32603));
     }),
     ("res.sub.subscribe-empty", |e, j| empty(e, j, "subscribe/listed")),
     ("res.sub.unsubscribe-empty", |e, j| empty(e, j, "subscribe/end")),
-    ("res.sub.unknown-uri", |e, j| is_answered(e, j, "subscribe/unknown")),
-    ("res.sub.unsubscribe-not-subscribed", |e, j| is_answered(e, j, "subscribe/not-subscribed")),
-    ("res.sub.after-unsubscribe-silent", silent),
-    ("res.sub.updated-then-readable", |e, j| {
-        known_or_read(e, j, "subscribe/updated");
-        j.untested("no resource was updated");
+    ("res.sub.unknown-uri", |e, j| e.case("subscribe/unknown").filter(Call::is_answered).must_get(j, Call::has_result)),
+    ("res.sub.unsubscribe-not-subscribed", |e, j| {
+        e.case("subscribe/not-subscribed").filter(Call::is_answered).must_get(j, Call::has_result)
     }),
+    ("res.sub.after-unsubscribe-silent", silent),
+    ("res.sub.updated-then-readable", |e, j| known_or_read(e, j, "subscribe/updated")),
     ("res.changed.notifies", |e, j| notifies(e, j, LIST, "notifications/resources/list_changed")),
 ];
 
@@ -172,92 +183,29 @@ fn unknown_below(material: &Material) -> Option<String> {
     })
 }
 
-fn is_text(value: &Value) -> bool {
-    value.as_str().is_some_and(|text| !text.is_empty())
-}
-
-fn uri(call: &Call<'_>) -> Option<String> {
-    call.request.at("/params/uri").as_str().map(ToOwned::to_owned)
+fn uri<'e>(call: &Call<'e>) -> Option<&'e str> {
+    call.text("/params/uri")
 }
 
 fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
-    evidence.calls_of(READ).filter(|call| call.request.case.is_none())
+    evidence.calls_of(READ).plain()
 }
 
 /// The results that are not questions, also of expanded templates.
-fn contents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
+fn contents<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Named<'e, (Call<'e>, &'e Value)>> {
     let calls = reads(evidence).chain(evidence.case("templates/expanded"));
     let results = calls.filter_map(|call| Some((call, call.result()?)));
-    results.filter(|(_, result)| result["resultType"] != "input_required")
-}
-
-fn each_content(evidence: &Evidence<'_>, j: &mut Judgement, judge: impl Fn(&Call<'_>, &Value, &mut Judgement)) {
-    for (call, result) in contents(evidence) {
-        for content in result["contents"].as_array().into_iter().flatten() {
-            judge(&call, content, j);
-        }
-    }
-}
-
-fn text_xor_blob(evidence: &Evidence<'_>, j: &mut Judgement) {
-    each_content(evidence, j, |call, content, j| {
-        let (text, blob) = (content.get("text").is_some(), content.get("blob").is_some());
-        j.check_at(text != blob, uri(call), call.places(), || if text { "both" } else { "neither" }.to_owned());
-        if text && blob {
-            j.at_level(Level::Derived);
-        }
-    });
-}
-
-/// The bytes of the only content of each reading.
-fn size_correct(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (item, listed, _) in items(evidence, LIST) {
-        let Some(size) = item["size"].as_u64() else { continue };
-        let Some((call, result)) = contents(evidence).find(|(call, _)| uri(call).as_deref() == Some(listed)) else {
-            continue;
-        };
-        let Some([content]) = result["contents"].as_array().map(Vec::as_slice) else { continue };
-        let length = match (content["text"].as_str(), content["blob"].as_str()) {
-            (Some(text), _) => text.len(),
-            (None, Some(blob)) => match base64::Engine::decode(&base64::prelude::BASE64_STANDARD, blob) {
-                Ok(bytes) => bytes.len(),
-                Err(_) => continue,
-            },
-            _ => continue,
-        };
-        if !j.violations.iter().any(|it| it.subject.as_deref() == Some(listed)) {
-            j.check_at(length as u64 == size, Some(listed.to_owned()), call.places(), || {
-                format!("{length} bytes, not {size}")
-            });
-        }
-    }
-}
-
-fn same_mime(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let essence = |mime: &str| mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    for (call, result) in contents(evidence) {
-        let asked = uri(&call).unwrap_or_default();
-        let listed = items(evidence, LIST).find(|(_, uri, _)| *uri == asked);
-        let Some(listed) = listed.and_then(|(item, ..)| item["mimeType"].as_str()) else { continue };
-        for content in result["contents"].as_array().into_iter().flatten().filter(|it| it["uri"] == *asked) {
-            if let Some(read) = content["mimeType"].as_str() {
-                let is_same = essence(read) == essence(listed);
-                j.check_at(is_same, Some(asked.clone()), call.places(), || {
-                    format!("{read:?} after {listed:?} in the list")
-                });
-            }
-        }
-    }
+    results.filter(|(_, result)| result["resultType"] != "input_required").by(uri)
 }
 
 fn unknown<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
     let calls = evidence.case("unknown-names/resource");
-    calls.filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
+    calls.reached()
 }
 
-fn unknown_code(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
-    for call in unknown(evidence) {
-        let excuse = excuse(&call).filter(|_| fails_plainly(evidence, &call));
+fn unknown_code(e: &Evidence<'_>, j: &mut Judgement, code: i64) {
+    for call in unknown(e) {
+        let excuse = excuse(&call).filter(|_| fails_plainly(e, &call));
         match (call.error_code(), excuse) {
             (_, Some(excuse)) => j.untested(excuse),
             (Some(found), None) => j.check_call(found == code, &call),
@@ -267,53 +215,28 @@ fn unknown_code(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
 }
 
 /// Checks that what is read has a result, or is not there any more.
-fn known_or_read(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    let works = reads(evidence).any(|call| call.result().is_some());
+fn known_or_read(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    let works = reads(e).any(|call| call.has_result());
     let is_gone = |call: &Call<'_>| call.error_code().is_some_and(|it| NOT_FOUND.contains(&it));
-    for call in evidence.case(case).filter(|call| call.response.is_some()) {
+    for call in e.case(case).responded() {
         match excuse(&call).filter(|_| !works) {
             Some(excuse) => j.untested(excuse),
-            None => {
-                let is_known = call.result().is_some() || is_gone(&call);
-                j.check_at(is_known, uri(&call), call.places(), || call.answer_text());
-            }
-        }
-    }
-}
-
-fn twice(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let calls: Vec<_> = reads(evidence).filter(|call| call.response.is_some()).collect();
-    for pair in calls.windows(2) {
-        if let [first, second] = pair
-            && uri(first) == uri(second)
-            && first.result().is_some()
-        {
-            j.check_at(second.result().is_some(), uri(second), second.places(), || second.answer_text());
+            None => j.check_at(call.has_result() || is_gone(&call), uri(&call), call.places(), || call.answer_text()),
         }
     }
 }
 
 /// Checks that the result of a request for a subscription is empty. That one works has a check of its own.
-fn empty(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case) {
-        let Some(result) = call.result() else { continue };
-        let is_empty = result.as_object().is_some_and(|it| it.keys().all(|key| key == "_meta"));
-        j.check_at(is_empty, uri(&call), call.places(), || shown(result));
-    }
-}
-
-/// Notes whether the server accepted or refused it.
-fn is_answered(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(Call::is_answered) {
-        j.check_answer(call.result().is_some(), &call, || call.answer_text());
-    }
+fn empty(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    let results = e.case(case).filter_map(|call| Some((call, call.result()?)));
+    results.by(uri).must(j, is_empty, shown);
 }
 
 /// Updates of a resource after the end of its subscription.
-fn silent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn silent(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let is_end = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("subscribe/end"));
-        let ended = connection.calls().filter(|call| is_end(call) && call.result().is_some());
+        let ended = connection.calls().filter(|call| is_end(call) && call.has_result());
         for (call, end) in ended.filter_map(|call| Some((call, call.response?))) {
             let uri = call.request.at("/params/uri");
             let updates = connection.messages.iter().filter(|it| {
@@ -336,9 +259,7 @@ fn silent(evidence: &Evidence<'_>, j: &mut Judgement) {
             let late = updates.find(|it| it.place > read && !is_renewed(it));
             // Without an update before, nothing shows that there is anything to be silent about.
             if is_updated || late.is_some() {
-                j.check_subject(late.is_none(), uri.as_str().unwrap_or_default(), late.unwrap_or(end), || {
-                    "an update".to_owned()
-                });
+                j.check_subject(late.is_none(), uri.as_str().unwrap_or_default(), late.unwrap_or(end), || "an update");
             }
         }
     }

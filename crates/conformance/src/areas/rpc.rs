@@ -5,13 +5,12 @@ use std::{collections::HashSet, str};
 use rehearse_protocol::{Transport, Version, names::NAME_HEADER};
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{
-        NOT_DUE, PAGE, answers_batch, cheap_request, error_code, is_alive_after, is_broken, is_due, is_page,
-        is_refused_elsewhere, is_usually_answered, may_be_resumed, refused, shown, silence, survives,
-    },
+use super::Judge;
+use super::common::{
+    NOT_DUE, PAGE, answers_batch, cheap_request, error_code, is_alive_after, is_broken, is_due, is_integer,
+    is_usually_answered, may_be_resumed, refused, shown, silence, survives,
 };
+use super::query::Query;
 use crate::{
     Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Level, Material, Message,
     connection::as_other_type, shapes,
@@ -32,33 +31,132 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.envelope.version-field", version_field),
     ("rpc.envelope.single-object", single_object),
     ("rpc.envelope.utf8", utf8),
-    ("rpc.envelope.result-xor-error", result_xor_error),
-    ("rpc.envelope.result-object", result_object),
-    ("rpc.envelope.no-mixed-kind", no_mixed_kind),
-    ("rpc.id.echo-value", echoes_value),
-    ("rpc.id.echo-type", echoes_type),
+    ("rpc.envelope.result-xor-error", |e, j| {
+        let found = |it: &Message<'_>| if it.result().is_some() { "both" } else { "neither" };
+        e.responses().must(j, |it| it.result().is_some() != it.error().is_some(), found);
+    }),
+    ("rpc.envelope.result-object", |e, j| {
+        let is_object = |it: &Message<'_>| it.result().is_some_and(Value::is_object);
+        let results = e.responses().filter(|it| it.result().is_some());
+        results.must(j, is_object, |it| format!("`result: {}`", shown(it.at("/result"))));
+    }),
+    ("rpc.envelope.no-mixed-kind", |e, j| {
+        let is_pure =
+            |it: &Message<'_>| it.value.get("method").is_none() || (it.result().is_none() && it.error().is_none());
+        let all = e.received().filter(|it| it.value.is_object());
+        all.must(j, is_pure, |_| "a `method` with a result or an error");
+    }),
+    ("rpc.id.echo-value", |e, j| {
+        for connection in &e.connections {
+            let sent = ids(connection.sent());
+            // The body of a refusal is no response where no message was sent, as for a GET.
+            let answers = |it: &&Message<'_>| {
+                let http = it.exchange.and_then(|number| connection.exchanges.get(&number));
+                http.is_none_or(|http| http.status.is_none_or(|status| status < 400) || http.method == "POST")
+            };
+            let received = connection.received();
+            for response in received.filter(|it| it.kind == Kind::Response).filter(answers) {
+                let Some(id) = response.id().filter(|id| !id.is_null()) else { continue };
+                let is_known = sent.contains(&id.to_string());
+                j.check(is_known, response, || format!("the id {}, which no request has", shown(id)));
+            }
+        }
+    }),
+    ("rpc.id.echo-type", |e, j| {
+        // A response whose id has the digits of a request's, and the other type.
+        succeeds(e, j, "lists/id-type");
+        for call in e.calls().filter(|call| call.request.case.is_none_or(|case| !case.starts_with("lists/id-type"))) {
+            let (Some(response), Some(id)) = (call.response, call.request.usable_id()) else { continue };
+            let Some(own) = response.usable_id().filter(|own| own.is_string() != id.is_string()) else { continue };
+            let digits = own.to_string();
+            j.check_answer(digits != as_other_type(id), &call, || format!("the id {}", shown(own)));
+        }
+    }),
     ("rpc.id.falsy-accepted", |e, j| succeeds(e, j, "lists/id-falsy")),
     ("rpc.id.string-accepted", |e, j| succeeds(e, j, "lists/id-string")),
     ("rpc.id.large-integer", |e, j| succeeds(e, j, "lists/id-large")),
     ("rpc.id.concurrent-distinct", concurrent),
-    ("rpc.id.one-response-only", one_response),
-    ("rpc.error.code-integer", |e, j| errors(e, j, "code", |code| code.as_f64().is_some_and(|it| it.fract() == 0.0))),
+    ("rpc.id.one-response-only", |e, j| {
+        for connection in &e.connections {
+            let mut asked: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+            for message in &connection.messages {
+                let Some(id) = message.id().filter(|id| !id.is_null()).map(Value::to_string) else { continue };
+                let http = message.exchange.and_then(|number| connection.exchanges.get(&number));
+                if http.is_some_and(HttpExchange::is_resumed) {
+                    continue;
+                }
+                if !message.is_from_server() {
+                    *asked.entry(id).or_default() += 1;
+                } else if message.kind == Kind::Response
+                    && let Some(open) = asked.get_mut(&id)
+                {
+                    j.check(*open > 0, message, || format!("a second response with the id {id}"));
+                    *open = open.saturating_sub(1);
+                }
+            }
+        }
+    }),
+    ("rpc.error.code-integer", |e, j| errors(e, j, "code", is_integer)),
     ("rpc.error.message-string", |e, j| errors(e, j, "message", Value::is_string)),
     ("rpc.error.message-one-sentence", |e, j| errors(e, j, "message", is_short)),
-    ("rpc.error.no-stack-trace", no_trace),
+    ("rpc.error.no-stack-trace", |e, j| {
+        for response in e.responses() {
+            let Some(error) = response.error() else { continue };
+            let mut texts = vec![error["message"].as_str().unwrap_or_default()];
+            texts.extend(error["data"].as_str());
+            texts.extend(error["data"]["stack"].as_str());
+            let trace = texts.iter().flat_map(|text| TRACES.iter().find(|trace| text.contains(**trace))).next();
+            j.check(trace.is_none(), response, || format!("{:?}", trace.copied().unwrap_or_default().trim()));
+        }
+    }),
     ("rpc.error.id-present", error_id),
-    ("rpc.error.id-not-null", no_null_id),
+    ("rpc.error.id-not-null", |e, j| {
+        let all = e.responses().filter(|it| it.error().is_some() && it.id().is_none_or(Value::is_null));
+        all.must(j, |it| it.id().is_none(), |_| "`id: null`");
+    }),
     ("rpc.method.unknown-32601", |e, j| error_code(e, j, "bad-method/unknown", &[-32601])),
     ("rpc.method.unknown-no-crash", |e, j| survives(e, j, "bad-method/unknown")),
     ("rpc.method.case-sensitive", |e, j| error_code(e, j, "bad-method/case", &[-32601])),
     ("rpc.method.rpc-prefix", |e, j| error_code(e, j, "bad-method/rpc-prefix", &[-32601])),
-    ("rpc.notify.never-answered", never_answered),
+    ("rpc.notify.never-answered", |e, j| {
+        // Over a pipe any answer. Over HTTP a POST has a status, which other checks judge.
+        silence(e, j, "quiet-window/unknown-notification");
+        let plain = e.calls().filter(|call| call.request.kind == Kind::Notification && call.request.case.is_none());
+        plain.filter(|call| call.http.is_none()).must_get(j, |call| call.response.is_none());
+    }),
     ("rpc.notify.unknown-tolerated", |e, j| survives(e, j, "quiet-window/unknown-notification")),
-    ("rpc.notify.server-no-id", notifications_have_no_id),
-    ("rpc.notify.params-object", notification_params),
-    ("rpc.request.server-id-nonnull", server_ids),
-    ("rpc.request.server-id-unique", unique_server_ids),
-    ("rpc.invalid.parse-error", parse_error),
+    ("rpc.notify.server-no-id", |e, j| {
+        let named = e.received().filter(|it| it.method().is_some_and(|method| method.starts_with("notifications/")));
+        named.must(j, |it| it.id().is_none(), |it| format!("`id: {}`", shown(it.at("/id"))));
+    }),
+    ("rpc.notify.params-object", |e, j| {
+        let has_check = |it: &Message<'_>| it.method().is_some_and(|method| shapes::has_check(e, method));
+        let all = e.received().filter(|it| it.kind == Kind::Notification && !has_check(it));
+        all.must(j, has_right_params, |it| format!("`params: {}`", shown(it.params())));
+    }),
+    ("rpc.request.server-id-nonnull", |e, j| {
+        let is_right = |it: &Message<'_>| is_id(it.at("/id"));
+        e.server_requests().must(j, is_right, |it| format!("`id: {}`", shown(it.at("/id"))));
+    }),
+    ("rpc.request.server-id-unique", |e, j| {
+        for connection in &e.connections {
+            let mut seen = HashSet::new();
+            for request in connection.received().filter(|it| it.kind == Kind::Request) {
+                let id = request.id().map(Value::to_string).unwrap_or_default();
+                j.check(seen.insert(id.clone()), request, || format!("the id {id} again"));
+            }
+        }
+    }),
+    ("rpc.invalid.parse-error", |e, j| {
+        for call in e.case("malformed/truncated") {
+            let is_status = call.status().is_some_and(|status| (400..500).contains(&status));
+            if call.is_answered() {
+                j.check_call(call.error_code() == Some(-32700) || (is_status && call.response.is_none()), &call);
+            } else {
+                j.untested("the server ignored it");
+            }
+        }
+    }),
     ("rpc.invalid.parse-survives", |e, j| survives(e, j, "malformed/truncated")),
     ("rpc.invalid.not-an-object", |e, j| refused(e, j, "malformed/no-object")),
     ("rpc.invalid.missing-jsonrpc", |e, j| refused(e, j, "malformed/no-jsonrpc")),
@@ -66,13 +164,19 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.invalid.method-not-string", |e, j| refused(e, j, "malformed/method-number")),
     ("rpc.invalid.params-array", |e, j| refused(e, j, "malformed/params-array")),
     ("rpc.invalid.id-object", |e, j| refused(e, j, "malformed/id-object")),
-    ("rpc.invalid.id-null-request", |e, j| {
-        for call in e.case("malformed/id-null") {
-            j.check_call(call.result().is_none(), &call);
+    ("rpc.invalid.id-null-request", |e, j| e.case("malformed/id-null").must_get(j, |call| !call.has_result())),
+    ("rpc.invalid.id-fraction", |e, j| survives(e, j, "malformed/id-fraction")),
+    ("rpc.invalid.params-wrong-type-32602", |e, j| {
+        // A name that is not a text has no `Mcp-Name`, so a modern server may refuse the header first.
+        for method in ["tools/call", "resources/read", "prompts/get"] {
+            error_code(e, j, &format!("bad-params/{method}"), &[-32602, -32020]);
+        }
+        for violation in &mut j.violations {
+            if violation.found == "a result" {
+                violation.level = Some(Level::Must);
+            }
         }
     }),
-    ("rpc.invalid.id-fraction", |e, j| survives(e, j, "malformed/id-fraction")),
-    ("rpc.invalid.params-wrong-type-32602", wrong_params),
     ("rpc.extra.unknown-members-ignored", |e, j| succeeds(e, j, "lists/unknown-member")),
     ("rpc.extra.large-message", |e, j| survives(e, j, "malformed/large")),
     ("rpc.extra.deep-nesting", |e, j| survives(e, j, "malformed/deep")),
@@ -85,24 +189,20 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.batch.responses-complete", |e, j| batch(e, j, |answered| (answered > 0).then_some(answered == 2))),
     ("rpc.batch.notifications-only-202", |e, j| {
         for (connection, http) in e.http_case("malformed/batch-notifications") {
-            let (Some(status), Some(place)) = (http.status, http.response) else { continue };
+            let (Some(status), Some(_)) = (http.status, http.response) else { continue };
             let is_empty = http.body.is_empty() && connection.messages_of(http).next().is_none();
             let holds = (status == 202 && is_empty) || status >= 400;
-            j.check_at(holds, None, vec![http.request, place], || {
-                format!("HTTP {status}{}", if is_empty { "" } else { " with a body" })
-            });
+            let body = if is_empty { "" } else { " with a body" };
+            j.check_at(holds, None, http.places(), || format!("HTTP {status}{body}"));
         }
     }),
     ("rpc.batch.initialize-not-in-batch", |e, j| {
-        for call in e.case("malformed/batch-initialize").filter(|call| call.request.method() == Some("initialize")) {
-            j.check_call(call.result().is_none(), &call);
-        }
+        let calls = e.case("malformed/batch-initialize").filter(|call| call.method() == "initialize");
+        calls.must_get(j, |call| !call.has_result());
     }),
     ("rpc.empty.http-body", |e, j| {
-        for (_, http) in e.http_case("malformed/empty") {
-            let (Some(status), Some(place)) = (http.status, http.response) else { continue };
-            j.check_at(status >= 400, None, vec![http.request, place], || format!("HTTP {status}"));
-        }
+        let all = e.http_case("malformed/empty").filter(|(_, http)| http.status.is_some() && http.response.is_some());
+        all.must(j, |http| http.status >= Some(400), |http| format!("HTTP {}", http.status.unwrap_or_default()));
     }),
     ("rpc.batch.rejected", |e, j| refused(e, j, "malformed/batch")),
     ("rpc.timeout.answers-every-request", every_request),
@@ -216,8 +316,8 @@ fn bad_params(material: &Material) -> Vec<Case> {
         .collect()
 }
 
-pub(super) fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.own().filter(|it| it.value.is_object()) {
+pub(super) fn version_field(e: &Evidence<'_>, j: &mut Judgement) {
+    for message in e.own().filter(|it| it.value.is_object()) {
         let version = message.value.get("jsonrpc");
         j.check(version.is_some_and(|version| version == "2.0"), message, || match version {
             Some(version) => format!("`jsonrpc: {}`", shown(version)),
@@ -226,41 +326,17 @@ pub(super) fn version_field(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-pub(super) fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.own().filter(|it| !it.is_in_batch && !it.value.is_null()) {
-        if !answers_batch(evidence, message) {
-            j.check(message.value.is_object(), message, || "an array or a single value".to_owned());
-        }
-    }
+pub(super) fn single_object(e: &Evidence<'_>, j: &mut Judgement) {
+    e.own().filter(|it| !it.is_in_batch && !it.value.is_null()).filter(|message| !answers_batch(e, message)).must(
+        j,
+        |message| message.value.is_object(),
+        |_| "an array or a single value",
+    );
 }
 
-pub(super) fn utf8(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.own().filter(|it| !it.is_in_batch) {
-        j.check(str::from_utf8(message.bytes).is_ok(), message, || "bytes that are not UTF-8".to_owned());
-    }
-}
-
-fn result_xor_error(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for response in evidence.responses() {
-        let (result, error) = (response.result().is_some(), response.error().is_some());
-        j.check(result != error, response, || if result { "both" } else { "neither" }.to_owned());
-    }
-}
-
-fn result_object(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for response in evidence.responses() {
-        if let Some(result) = response.result() {
-            j.check(result.is_object(), response, || format!("`result: {}`", shown(result)));
-        }
-    }
-}
-
-fn no_mixed_kind(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received().filter(|it| it.value.is_object()) {
-        let is_mixed =
-            message.value.get("method").is_some() && (message.result().is_some() || message.error().is_some());
-        j.check(!is_mixed, message, || "a `method` with a result or an error".to_owned());
-    }
+pub(super) fn utf8(e: &Evidence<'_>, j: &mut Judgement) {
+    let messages = e.own().filter(|it| !it.is_in_batch);
+    messages.must(j, |message| str::from_utf8(message.bytes).is_ok(), |_| "bytes that are not UTF-8");
 }
 
 fn ids<'e, 't>(messages: impl Iterator<Item = &'e Message<'t>>) -> HashSet<String>
@@ -280,44 +356,13 @@ fn likenesses(id: &Value) -> Vec<String> {
     all
 }
 
-/// A response whose id has the digits of a request's, and the other type.
-fn echoes_type(evidence: &Evidence<'_>, j: &mut Judgement) {
-    succeeds(evidence, j, "lists/id-type");
-    for call in evidence.calls().filter(|call| call.request.case.is_none_or(|case| !case.starts_with("lists/id-type")))
-    {
-        let (Some(response), Some(id)) = (call.response, call.request.usable_id()) else { continue };
-        if let Some(own) = response.usable_id().filter(|own| own.is_string() != id.is_string()) {
-            let digits = own.to_string();
-            j.check_answer(digits != as_other_type(id), &call, || format!("the id {}", shown(own)));
-        }
-    }
-}
-
-fn echoes_value(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let sent = ids(connection.messages.iter().filter(|it| !it.is_from_server()));
-        // The body of a refusal is no response where no message was sent, as for a GET.
-        let answers = |it: &&Message<'_>| {
-            let http = it.exchange.and_then(|number| connection.exchanges.get(&number));
-            http.is_none_or(|http| http.status.is_none_or(|status| status < 400) || http.method == "POST")
-        };
-        let received = connection.messages.iter().filter(|it| it.is_from_server());
-        for response in received.filter(|it| it.kind == Kind::Response).filter(answers) {
-            if let Some(id) = response.id().filter(|id| !id.is_null()) {
-                let is_known = sent.contains(&id.to_string());
-                j.check(is_known, response, || format!("the id {}, which no request has", shown(id)));
-            }
-        }
-    }
-}
-
-fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case) {
+fn succeeds(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in e.case(case) {
         if !call.is_answered() {
             j.untested("the server did not answer");
-        } else if !is_refused_elsewhere(&call) {
+        } else if !call.is_refused_elsewhere() {
             let is_same = call.response.is_some_and(|response| response.id() == call.request.id());
-            j.check_answer(call.result().is_some() && is_same, &call, || match call.response.and_then(Message::id) {
+            j.check_answer(call.has_result() && is_same, &call, || match call.response.and_then(Message::id) {
                 Some(id) if !is_same => format!("the id {}", shown(id)),
                 _ => call.answer_text(),
             });
@@ -326,8 +371,8 @@ fn succeeds(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
 }
 
 /// Requests that were sent while an earlier one of the same connection was still open.
-fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn concurrent(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         // Broken input and a cancelled request need no answer, a subscription has none until it ends, a batch may be refused as a whole,
         // and the status of HTTP refuses a request as well.
         let is_kept = |call: &crate::Call<'_>| {
@@ -335,8 +380,8 @@ fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
                 && call.method() != "subscriptions/listen"
                 && !is_broken(call)
                 && call.request.case.is_none_or(|case| !case.starts_with("cancel-inflight/"))
-                && is_due(evidence, connection, call)
-                && !may_be_resumed(evidence, call)
+                && is_due(e, connection, call)
+                && !may_be_resumed(e, call)
                 && !(call.response.is_none() && call.status().is_some_and(|status| status >= 400))
         };
         let calls = connection.calls().filter(|call| call.request.kind == Kind::Request && is_kept(call));
@@ -345,7 +390,7 @@ fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
             let is_kept = second.response.is_some();
             // That a method has no answer at all is another check.
             if first.response.is_some_and(|response| response.place > second.request.place)
-                && (is_kept || is_usually_answered(evidence, second))
+                && (is_kept || is_usually_answered(e, second))
             {
                 j.check_call(is_kept, second);
             }
@@ -353,29 +398,8 @@ fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn one_response(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut asked: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
-        for message in &connection.messages {
-            let Some(id) = message.id().filter(|id| !id.is_null()).map(Value::to_string) else { continue };
-            let http = message.exchange.and_then(|number| connection.exchanges.get(&number));
-            if http.is_some_and(HttpExchange::is_resumed) {
-                continue;
-            }
-            if !message.is_from_server() {
-                *asked.entry(id).or_default() += 1;
-            } else if message.kind == Kind::Response
-                && let Some(open) = asked.get_mut(&id)
-            {
-                j.check(*open > 0, message, || format!("a second response with the id {id}"));
-                *open = open.saturating_sub(1);
-            }
-        }
-    }
-}
-
-pub(super) fn errors(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for response in evidence.own().filter(|it| it.kind == Kind::Response) {
+pub(super) fn errors(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for response in e.own().filter(|it| it.kind == Kind::Response) {
         let Some(error) = response.error() else { continue };
         let value = error.get(key);
         j.check(value.is_some_and(&holds), response, || match value {
@@ -387,17 +411,6 @@ pub(super) fn errors(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, hold
 
 fn is_short(message: &Value) -> bool {
     message.as_str().is_none_or(|text| !text.trim_end().contains('\n') && text.chars().count() <= LONG_MESSAGE)
-}
-
-fn no_trace(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for response in evidence.responses() {
-        let Some(error) = response.error() else { continue };
-        let mut texts = vec![error["message"].as_str().unwrap_or_default()];
-        texts.extend(error["data"].as_str());
-        texts.extend(error["data"]["stack"].as_str());
-        let trace = texts.iter().flat_map(|text| TRACES.iter().find(|trace| text.contains(**trace))).next();
-        j.check(trace.is_none(), response, || format!("{:?}", trace.copied().unwrap_or_default().trim()));
-    }
 }
 
 /// Codes of errors that a server sends only if it has read the message.
@@ -422,13 +435,23 @@ fn is_well_formed(request: &Message<'_>) -> bool {
     request.kind == Kind::Request
         && request.at("/jsonrpc") == "2.0"
         && request.method().is_some()
-        && request.id().is_some_and(|id| id.is_string() || id.is_i64() || id.is_u64())
-        && request.value.get("params").is_none_or(Value::is_object)
+        && is_id(request.at("/id"))
+        && has_right_params(request)
+}
+
+/// Whether a value can be an id: a string, or a number without a fraction.
+pub(super) fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}
+
+/// Whether the params are an object, or absent.
+pub(super) fn has_right_params(message: &Message<'_>) -> bool {
+    message.value.get("params").is_none_or(Value::is_object)
 }
 
 /// An error without an id that answers a valid request.
-fn error_id(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn error_id(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         for call in connection.calls().filter(|call| is_well_formed(call.request)) {
             let is_read = |code: Option<i64>| code.is_some_and(|code| READ.contains(&code));
             let anonymous = |it: &&Message<'_>| it.error().is_some() && it.usable_id().is_none();
@@ -446,7 +469,7 @@ fn error_id(evidence: &Evidence<'_>, j: &mut Judgement) {
             match (error, call.response) {
                 (Some(error), _) if counts(error) => {
                     let places = vec![call.request.place, error.place];
-                    j.check_at(false, Some(call.method().to_owned()), places, || "an error without an id".to_owned());
+                    j.check_at(false, Some(call.method()), places, || "an error without an id");
                 }
                 (None, Some(response)) => j.check(true, response, String::new),
                 _ => {}
@@ -455,72 +478,9 @@ fn error_id(evidence: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
-fn no_null_id(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for response in evidence.responses().filter(|it| it.error().is_some() && it.id().is_none_or(Value::is_null)) {
-        j.check(response.id().is_none(), response, || "`id: null`".to_owned());
-    }
-}
-
-fn notifications_have_no_id(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let named = |it: &&Message<'_>| it.method().is_some_and(|method| method.starts_with("notifications/"));
-    for message in evidence.received().filter(named) {
-        j.check(message.id().is_none(), message, || format!("`id: {}`", message.id().map(shown).unwrap_or_default()));
-    }
-}
-
-fn notification_params(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.received().filter(|it| it.kind == Kind::Notification) {
-        if message.method().is_some_and(|method| shapes::has_check(evidence, method)) {
-            continue;
-        }
-        let params = message.value.get("params");
-        j.check(params.is_none_or(Value::is_object), message, || format!("`params: {}`", shown(message.params())));
-    }
-}
-
-fn server_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for request in evidence.server_requests() {
-        let id = request.id().unwrap_or(&Value::Null);
-        j.check(id.is_string() || id.is_i64() || id.is_u64(), request, || format!("`id: {}`", shown(id)));
-    }
-}
-
-fn unique_server_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut seen = HashSet::new();
-        for request in connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Request) {
-            let id = request.id().map(Value::to_string).unwrap_or_default();
-            j.check(seen.insert(id.clone()), request, || format!("the id {id} again"));
-        }
-    }
-}
-
-fn parse_error(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("malformed/truncated") {
-        let is_status = call.status().is_some_and(|status| (400..500).contains(&status));
-        if call.is_answered() {
-            j.check_call(call.error_code() == Some(-32700) || (is_status && call.response.is_none()), &call);
-        } else {
-            j.untested("the server ignored it");
-        }
-    }
-}
-
-fn wrong_params(evidence: &Evidence<'_>, j: &mut Judgement) {
-    // A name that is not a text has no `Mcp-Name`, so a modern server may refuse the header first.
-    for method in ["tools/call", "resources/read", "prompts/get"] {
-        error_code(evidence, j, &format!("bad-params/{method}"), &[-32602, -32020]);
-    }
-    for violation in &mut j.violations {
-        if violation.found == "a result" {
-            violation.level = Some(Level::Must);
-        }
-    }
-}
-
 /// Checks how many of the two requests in a batch were answered.
-fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Option<bool>) {
-    for connection in &evidence.connections {
+fn batch(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Option<bool>) {
+    for connection in &e.connections {
         for call in
             connection.calls().filter(|it| it.request.case == Some("malformed/batch") && it.request.kind == Kind::Batch)
         {
@@ -528,7 +488,7 @@ fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Op
                 it.is_from_server() && it.id().and_then(Value::as_str).is_some_and(|id| id.starts_with("m-batch-"))
             });
             let answered = answered.count();
-            if is_page(&call) {
+            if call.is_page() {
                 j.untested(PAGE);
                 continue;
             }
@@ -541,12 +501,12 @@ fn batch(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Op
 /// Cases that a server must answer, if only with an error.
 const ANSWERED: [&str; 5] = ["bad-cursor/", "bad-method/", "bad-params/", "lists/", "unknown-names/"];
 
-fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn every_request(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         if connection.ended_by_server() {
             continue;
         }
-        let (is_starting, mut is_deaf) = (evidence.is_starting(connection), false);
+        let (is_starting, mut is_deaf) = (e.is_starting(connection), false);
         for call in connection.calls().filter(|call| is_well_formed(call.request) && !call.request.is_in_batch) {
             let is_long = matches!(call.method(), "subscriptions/listen" | "tasks/result" | "tools/call");
             let counts = match call.request.case {
@@ -557,26 +517,22 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
             };
             // A case may be refused by a status.
             let is_answered = call.is_served() || (call.request.case.is_some() && call.is_answered());
-            let subject = Some(call.method().to_owned());
+            let subject = Some(call.method());
             if !counts {
                 continue;
             } else if is_answered {
                 j.check_at(true, subject, call.places(), String::new);
             } else if is_starting {
                 j.untested("a process did not start in time");
-            } else if !is_due(evidence, connection, &call) {
+            } else if !is_due(e, connection, &call) {
                 j.untested(NOT_DUE);
             } else if is_alive_after(connection, &call) {
                 let waited = connection.waited(call.request).as_secs();
                 let found = || format!("no answer for {waited} s, though later requests were answered");
                 j.check_at(false, subject, call.places(), found);
-                if !needs_no_backend(&call) {
-                    j.at_level(Level::Should);
-                }
+                j.at_level_if(!needs_no_backend(&call), Level::Should);
             } else if !std::mem::replace(&mut is_deaf, true) {
-                j.check_at(false, subject, call.places(), || {
-                    "no answer to it and to all that came after it".to_owned()
-                });
+                j.check_at(false, subject, call.places(), || "no answer to it and to all that came after it");
             }
         }
     }
@@ -586,13 +542,4 @@ fn every_request(evidence: &Evidence<'_>, j: &mut Judgement) {
 fn needs_no_backend(call: &Call<'_>) -> bool {
     let case = call.request.case.unwrap_or_default();
     call.method() == "ping" || case.starts_with("bad-method/") || case.starts_with("bad-params/")
-}
-
-/// Over a pipe any answer. Over HTTP a POST has a status, which other checks judge.
-fn never_answered(evidence: &Evidence<'_>, j: &mut Judgement) {
-    silence(evidence, j, "quiet-window/unknown-notification");
-    let plain = evidence.calls().filter(|call| call.request.kind == Kind::Notification && call.request.case.is_none());
-    for call in plain.filter(|call| call.http.is_none()) {
-        j.check_call(call.response.is_none(), &call);
-    }
 }

@@ -5,14 +5,14 @@ use rehearse_document::{
     json_schema::subschemas,
     text::quoted,
 };
+use rehearse_protocol::List;
 use serde_json::Value;
 
-use super::{
-    Judge,
-    common::{LISTS, items},
-    tool_schema::is_secret_name,
-};
-use crate::{Call, Case, Evidence, Judgement, Level, Material};
+use super::Judge;
+use super::common::items;
+use super::query::{Calls, Query, elements};
+use super::tool_schema::is_secret_name;
+use crate::{Call, Evidence, Judgement, Level};
 
 mod effect;
 mod instruction;
@@ -36,23 +36,30 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("safety.hint.name", |e, j| {
-        for (_, name, call) in items(e, TOOLS).filter(|(tool, ..)| is_read_only(tool)) {
-            let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
-            if !is_known {
-                j.check_at(!verb::changes(name), Some(name.to_owned()), call.places(), || {
-                    "`readOnlyHint: true`".to_owned()
-                });
-            }
-        }
+        let changes = |tool: &Value| verb::changes(tool["name"].as_str().unwrap_or_default());
+        let readers = items(e, TOOLS).filter(|(tool, ..)| is_read_only(tool));
+        readers.must_once(j, |tool| !changes(tool), |_| "`readOnlyHint: true`");
     }),
     ("safety.hint.effect", effect::judge),
     ("safety.input.secret", secrets),
-    ("safety.env.canary", canary),
+    ("safety.env.canary", |e, j| {
+        // Values that only the process of the server knows, in what it answers. Only the request is shown.
+        let Some((name, value)) = &e.facts.canary else {
+            return j.untested("the prober does not start the server");
+        };
+        let is_meant = |call: &Call<'_>| matches!(call.method(), "tools/call" | "prompts/get" | "resources/read");
+        for call in e.calls().filter(|call| is_meant(call) || call.has_error()) {
+            let Some(response) = call.response else { continue };
+            let is_clean = !String::from_utf8_lossy(response.bytes).contains(value.as_str());
+            let subject = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
+            let subject = subject.unwrap_or(call.method());
+            if !j.has_found(subject) {
+                let found = || format!("the value of the variable {name} of its environment");
+                j.check_at(is_clean, Some(subject), vec![call.request.place], found);
+            }
+        }
+    }),
 ];
-
-pub(super) fn cases(_: &Material) -> Vec<Case> {
-    Vec::new()
-}
 
 const TOOLS: &str = "tools/list";
 
@@ -77,8 +84,8 @@ struct Text<'e> {
 /// The texts of answers in normal work: an answer to a case may repeat what the prober sent.
 fn texts<'e>(evidence: &'e Evidence<'_>) -> Vec<Text<'e>> {
     let mut texts = Vec::new();
-    for call in evidence.calls().filter(|call| call.request.case.is_none()) {
-        let list = LISTS.iter().find(|(method, ..)| *method == call.method());
+    for call in evidence.calls().plain() {
+        let list = List::of_method(call.method());
         let is_own = list.is_some() || matches!(call.method(), "initialize" | "server/discover");
         let named = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
         let mut add = |value: &'e Value, subject, name| {
@@ -89,9 +96,9 @@ fn texts<'e>(evidence: &'e Evidence<'_>) -> Vec<Text<'e>> {
             })
         };
         match (list, call.result(), call.response.and_then(|it| it.error())) {
-            (Some((_, key, name)), Some(result), _) => {
-                for item in result[*key].as_array().into_iter().flatten() {
-                    add(item, item[*name].as_str(), "");
+            (Some(list), Some(result), _) => {
+                for item in elements(&result[list.member()]) {
+                    add(item, item[list.key()].as_str(), "");
                 }
             }
             (None, Some(result), _) => add(result, named, ""),
@@ -121,15 +128,16 @@ fn visit<'e>(value: &'e Value, member: &'e str, seen: &mut impl FnMut(&'e str, &
 
 /// One finding for each item, however often it was listed.
 fn judge(j: &mut Judgement, text: &Text<'_>, found: Option<String>) {
-    let subject = text.subject.map(ToOwned::to_owned);
-    let is_known = |found: &String| j.violations.iter().any(|it| it.subject == subject && it.found == *found);
+    let subject = text.subject;
+    let is_known =
+        |found: &String| j.violations.iter().any(|it| it.subject.as_deref() == subject && it.found == *found);
     if !found.as_ref().is_some_and(is_known) {
         j.check_at(found.is_none(), subject, text.call.places(), || found.unwrap_or_default());
     }
 }
 
-fn characters(evidence: &Evidence<'_>, j: &mut Judgement, kind: HiddenKind) {
-    for text in texts(evidence) {
+fn characters(e: &Evidence<'_>, j: &mut Judgement, kind: HiddenKind) {
+    for text in texts(e) {
         // Text of others, such as a page or the output of a program, may have colours and places where a line may break.
         let counts = |it: &Hidden| match it.kind {
             _ if it.kind != kind => false,
@@ -145,15 +153,13 @@ fn characters(evidence: &Evidence<'_>, j: &mut Judgement, kind: HiddenKind) {
         });
         let is_of_others = found.is_some() && !text.is_own;
         judge(j, &text, found);
-        if is_of_others && evidence.facts.counts_harm {
-            j.at_level(Level::ShouldNot);
-        }
+        j.at_level_if(is_of_others && e.facts.counts_harm, Level::ShouldNot);
     }
 }
 
 /// Parameters that ask for a secret: a text with the name of one, that is not the name or the place of one.
-fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, TOOLS) {
+fn secrets(e: &Evidence<'_>, j: &mut Judgement) {
+    for (tool, name, call) in items(e, TOOLS) {
         let mut found = None;
         subschemas(&tool["inputSchema"], &mut |it| {
             let kind = &it.json["type"];
@@ -162,11 +168,9 @@ fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
             let is_secret = is_secret_name(it.property) && is_text && !is_about_a_secret(it.property, it.json);
             found = found.or(is_secret.then_some(it.property));
         });
-        let is_known = j.violations.iter().any(|it| it.subject.as_deref() == Some(name));
-        if !is_known {
-            j.check_at(found.is_none(), Some(name.to_owned()), call.places(), || {
-                format!("the parameter `{}`", found.unwrap_or_default())
-            });
+        if !j.has_found(name) {
+            let text = || format!("the parameter `{}`", found.unwrap_or_default());
+            j.check_at(found.is_none(), Some(name), call.places(), text);
         }
     }
 }
@@ -189,23 +193,4 @@ fn is_about_a_secret(property: &str, schema: &Value) -> bool {
         || ["name of", "id of", "reference to"].iter().any(|it| text.contains(it))
         || schema.get("enum").is_some()
         || (is_doubtful && !has(&LOGIN))
-}
-
-/// Values that only the process of the server knows, in what it answers. Only the request is shown.
-fn canary(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let Some((name, value)) = &evidence.facts.canary else {
-        return j.untested("the prober does not start the server");
-    };
-    let is_meant = |call: &Call<'_>| matches!(call.method(), "tools/call" | "prompts/get" | "resources/read");
-    for call in evidence.calls().filter(|call| is_meant(call) || call.error_code().is_some()) {
-        let Some(response) = call.response else { continue };
-        let is_clean = !String::from_utf8_lossy(response.bytes).contains(value.as_str());
-        let subject = ["/params/name", "/params/uri"].iter().find_map(|it| call.request.at(it).as_str());
-        let subject = subject.map_or_else(|| call.method().to_owned(), ToOwned::to_owned);
-        let is_known = j.violations.iter().any(|it| it.subject.as_ref() == Some(&subject));
-        if !is_known {
-            let found = || format!("the value of the variable {name} of its environment");
-            j.check_at(is_clean, Some(subject), vec![call.request.place], found);
-        }
-    }
 }

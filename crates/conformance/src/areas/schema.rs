@@ -2,8 +2,10 @@
 
 use rehearse_protocol::Version;
 
-use super::{Judge, common::shown};
-use crate::{Case, Evidence, Judgement, Kind, Level, Material, Message, shapes};
+use super::Judge;
+use super::common::{is_empty, shown};
+use super::query::{Calls, Query};
+use crate::{Evidence, Judgement, Kind, Level, Message, shapes};
 
 macro_rules! shape {
     ($check:literal) => {
@@ -51,7 +53,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     shape!("schema.result.prompts-list"),
     shape!("schema.result.prompts-get"),
     shape!("schema.result.completion"),
-    ("schema.result.empty", empty),
+    ("schema.result.empty", |e, j| {
+        // `ping` and `logging/setLevel` have checks of their own.
+        for method in ["resources/subscribe", "resources/unsubscribe"] {
+            let results = e.results_of(method).by_method();
+            results.must(j, |result| !result.is_object() || is_empty(result), shown);
+        }
+    }),
     shape!("schema.result.task-types"),
     shape!("schema.notify.progress"),
     shape!("schema.notify.message"),
@@ -65,7 +73,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     shape!("schema.request.elicitation"),
     shape!("schema.request.roots"),
     shape!("schema.request.ping"),
-    ("schema.request.known-method", requests),
+    ("schema.request.known-method", |e, j| {
+        // A notification with an id is another mistake.
+        let is_request = |it: &&Message<'_>| it.method().is_some_and(|method| !method.starts_with("notifications/"));
+        for request in e.server_requests().filter(is_request) {
+            known(e.version, j, request, &REQUESTS);
+        }
+    }),
     ("schema.notify.known-method", notifications),
     shape!("schema.error.unsupported-version"),
     shape!("schema.error.missing-capability"),
@@ -81,38 +95,16 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     shape!("schema.ids.uri-template-format"),
 ];
 
-pub(super) fn cases(_: &Material) -> Vec<Case> {
-    Vec::new()
-}
-
-/// `ping` and `logging/setLevel` have checks of their own.
-fn empty(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for method in ["resources/subscribe", "resources/unsubscribe"] {
-        for (call, result) in evidence.results_of(method) {
-            let is_empty = result.as_object().is_none_or(|members| members.keys().all(|key| key == "_meta"));
-            j.check_at(is_empty, Some(method.to_owned()), call.places(), || shown(result));
-        }
-    }
-}
-
-fn requests(evidence: &Evidence<'_>, j: &mut Judgement) {
-    // A notification with an id is another mistake.
-    let is_request = |it: &&Message<'_>| it.method().is_some_and(|method| !method.starts_with("notifications/"));
-    for request in evidence.server_requests().filter(is_request) {
-        known(evidence.version, j, request, &REQUESTS);
-    }
-}
-
-fn notifications(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for notification in evidence.received().filter(|it| it.kind == Kind::Notification) {
-        known(evidence.version, j, notification, &NOTIFICATIONS);
+fn notifications(e: &Evidence<'_>, j: &mut Judgement) {
+    for notification in e.received().filter(|it| it.kind == Kind::Notification) {
+        known(e.version, j, notification, &NOTIFICATIONS);
     }
 }
 
 /// A method of another version is a mistake; one of no version may be that of an extension.
 fn known(version: Version, j: &mut Judgement, message: &Message<'_>, methods: &[(&str, Version, Version)]) {
     let method = message.method().unwrap_or_default();
-    if j.violations.iter().any(|it| it.subject.as_deref() == Some(method)) {
+    if j.has_found(method) {
         return;
     }
     let found = methods.iter().find(|(it, ..)| *it == method);

@@ -8,10 +8,9 @@ use rehearse_document::{Source, parse_yaml};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{error_code, is_refused_elsewhere, readings, shown},
-};
+use super::Judge;
+use super::common::{capabilities, error_code, keyed, readings, shown};
+use super::query::{Calls, Parts, Query, elements};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Material};
 
 pub(super) const LIST: &str = "skills/list";
@@ -22,28 +21,28 @@ const MOST_FILES: usize = 512;
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    ("skills.caps.resources-too", |e, j| {
-        for (call, result) in e.results_of("server/discover").filter(|(call, _)| call.request.case.is_none()) {
-            let resources = &result["capabilities"]["resources"];
-            j.check_at(resources.is_object(), None, call.places(), || format!("`resources: {}`", shown(resources)));
-        }
-    }),
+    ("skills.caps.resources-too", |e, j| capabilities(e).at("resources").must(j, Value::is_object, keyed("resources"))),
     ("skills.caps.setting-boolean", |e, j| {
-        for (call, result) in e.results_of("server/discover").filter(|(call, _)| call.request.case.is_none()) {
-            let setting = result["capabilities"]["extensions"][SKILLS_EXTENSION].get("directoryRead");
-            j.check_at(setting.is_none_or(Value::is_boolean), None, call.places(), || {
-                setting.map(shown).unwrap_or_default()
-            });
-        }
+        let is_right = |it: &Value| it.get("directoryRead").is_none_or(Value::is_boolean);
+        capabilities(e).at("extensions").at(SKILLS_EXTENSION).must(j, is_right, |it| shown(&it["directoryRead"]));
     }),
     ("skills.list.works", |e, j| {
-        for call in normal_calls(e, LIST) {
-            j.check_answer(call.result().is_some_and(|it| it["skills"].is_array() && is_cacheable(it)), &call, || {
-                answer_text(&call)
-            });
+        let is_list = |it: &Value| it["skills"].is_array() && is_cacheable(it);
+        normal_calls(e, LIST).must(j, |call| call.result().is_some_and(is_list), answer_text);
+    }),
+    ("skills.list.terminates", |e, j| {
+        for reading in readings(e, LIST) {
+            let (mut cursors, mut uris) = (HashSet::new(), HashSet::new());
+            for (call, result) in &reading.pages {
+                let cursor = result["nextCursor"].as_str();
+                let is_new = cursor.is_none_or(|cursor| cursors.insert(cursor));
+                j.check_at(is_new, None, call.places(), || format!("the cursor {cursor:?} again"));
+                for uri in elements(&result["skills"]).filter_map(|it| it["uri"].as_str()) {
+                    j.check_at(uris.insert(uri), Some(uri), call.places(), || "it twice");
+                }
+            }
         }
     }),
-    ("skills.list.terminates", terminates),
     ("skills.entry.shape", |e, j| {
         let is_text = |it: &Value| it.as_str().is_some_and(|it| !it.is_empty());
         each_entry(e, j, |it| {
@@ -61,18 +60,18 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for (call, skills) in listings(e) {
             let mut seen = HashSet::new();
             for name in skills.iter().filter_map(|it| it["frontmatter"]["name"].as_str()) {
-                j.check_at(seen.insert(name), Some(name.to_owned()), call.places(), || "it twice".to_owned());
+                j.check_at(seen.insert(name), Some(name), call.places(), || "it twice");
             }
         }
     }),
     ("skills.entry.resources-form", |e, j| {
-        each_entry(e, j, |it| it["resources"].is_array() || it["resources"] == "dynamic");
+        each_entry(e, j, |it| it["resources"].is_array() || it["resources"] == "dynamic")
     }),
     ("skills.entry.resources-complete", |e, j| each_manifest(e, j, is_complete)),
     ("skills.entry.digest-format", |e, j| {
         each_manifest(e, j, |_, files| {
             files.iter().all(|file| file["size"].is_u64() && file["digest"].as_str().is_some_and(is_digest))
-        });
+        })
     }),
     ("skills.entry.limits", |e, j| {
         each_manifest(e, j, |_, files| {
@@ -83,7 +82,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("skills.entry.meta-prefix", |e, j| {
         each_listed(e, j, |resource, _| {
             resource["_meta"].as_object().into_iter().flatten().all(|(key, _)| key.contains('/'))
-        });
+        })
     }),
     ("skills.entry.reserved-metadata", |e, j| {
         each_entry(e, j, |it| {
@@ -91,37 +90,75 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             keys.into_iter().all(|(key, _)| !key.starts_with(PREFIX))
         });
     }),
-    ("skills.get.same-entry", same_entry),
+    ("skills.get.same-entry", |e, j| {
+        let listed = by_uri(listings(e).flat_map(|(_, skills)| skills));
+        for call in normal_calls(e, GET) {
+            let Some(uri) = call.text("/params/uri") else { continue };
+            let Some(result) = call.result() else {
+                j.check_at(false, Some(uri), call.places(), || call.answer_text());
+                continue;
+            };
+            let is_shaped = is_cacheable(result) && result.get("nextCursor").is_none();
+            let is_same = listed.get(uri).is_none_or(|all| all.iter().any(|it| is_equal(it, &result["skill"])));
+            j.check_at(is_shaped && is_same, Some(uri), call.places(), || {
+                if is_shaped { format!("another entry: {}", shown(&result["skill"])) } else { answer_text(&call) }
+            });
+        }
+        j.untested(NO_SKILL);
+    }),
     ("skills.get.unknown-32602", |e, j| error_code(e, j, "unknown-names/skill", &[-32602])),
-    ("skills.read.digest-matches", digests),
-    ("skills.read.frontmatter-equal", frontmatter_equal),
+    ("skills.read.digest-matches", |e, j| {
+        let manifests = entries(e).filter_map(|(_, entry)| entry["resources"].as_array());
+        let files = by_uri(manifests.flatten());
+        for (call, content, uri) in reads(e) {
+            let (Some(bytes), Some(listed)) = (bytes(content), files.get(uri)) else { continue };
+            let found = json!({ "digest": sha256(&bytes), "size": bytes.len() });
+            let matches = listed.iter().any(|it| it["digest"] == found["digest"] && it["size"] == found["size"]);
+            j.check_at(matches, Some(uri), call.places(), || {
+                let entries: Vec<_> =
+                    listed.iter().map(|it| json!({ "digest": it["digest"], "size": it["size"] })).collect();
+                format!("{found}, and in its entry {}", shown(&Value::Array(entries)))
+            });
+        }
+        j.untested("no file of a skill has an entry");
+    }),
+    ("skills.read.frontmatter-equal", |e, j| {
+        let skills = by_uri(entries(e).map(|(_, entry)| entry));
+        for (call, content, uri) in reads(e) {
+            let (Some(bytes), Some(listed)) = (bytes(content), skills.get(uri)) else { continue };
+            let written = frontmatter(&bytes).unwrap_or_default();
+            let matches = listed.iter().any(|it| is_same_yaml(&it["frontmatter"], &written));
+            j.check_at(matches, Some(uri), call.places(), || {
+                if written.is_object() {
+                    format!("in the file {}", shown(&written))
+                } else {
+                    "no frontmatter".to_owned()
+                }
+            });
+        }
+    }),
     ("skills.read.mime", |e, j| {
         let skills = by_uri(entries(e).map(|(_, entry)| entry));
         for (call, content, uri) in reads(e).filter(|(_, _, uri)| skills.contains_key(uri)) {
             let mime = content["mimeType"].as_str().unwrap_or_default();
             let essence = mime.split(';').next().unwrap_or_default().trim();
-            j.check_at(essence.eq_ignore_ascii_case("text/markdown"), Some(uri.to_owned()), call.places(), || {
-                format!("`mimeType: {mime:?}`")
-            });
+            let found = || format!("`mimeType: {mime:?}`");
+            j.check_at(essence.eq_ignore_ascii_case("text/markdown"), Some(uri), call.places(), found);
         }
     }),
     ("skills.read.listed-metadata", |e, j| {
         each_listed(e, j, |resource, skill| {
             ["name", "description"].iter().all(|key| resource[*key] == skill["frontmatter"][*key])
-        });
+        })
     }),
-    ("skills.read.unknown-file-32602", |e, j| {
-        error_code(e, j, "skills/unknown-file", &[-32602]);
-        j.untested(NO_SKILL);
-    }),
+    ("skills.read.unknown-file-32602", |e, j| error_code(e, j, "skills/unknown-file", &[-32602])),
     ("skills.dir.works", directories),
     ("skills.dir.not-a-directory", |e, j| error_code(e, j, "skills/not-a-directory", &[-32602])),
     ("skills.dir.undeclared", |e, j| {
-        for call in e.case("skills/undeclared-directory").filter(|it| it.response.is_some()) {
-            if !is_refused_elsewhere(&call) {
-                j.check_call(call.result().is_some() || call.error_code() == Some(-32601), &call);
-            }
-        }
+        e.case("skills/undeclared-directory")
+            .responded()
+            .filter(|call| !call.is_refused_elsewhere())
+            .must_get(j, |call| call.has_result() || call.error_code() == Some(-32601))
     }),
 ];
 
@@ -142,8 +179,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 
 /// The calls of a method that are normal work and reached it.
 fn normal_calls<'e>(evidence: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = Call<'e>> {
-    let calls = evidence.calls_of(method).filter(|call| call.request.case.is_none());
-    calls.filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
+    let calls = evidence.calls_of(method).plain();
+    calls.reached()
 }
 
 fn is_cacheable(result: &Value) -> bool {
@@ -166,7 +203,7 @@ fn answer_text(call: &Call<'_>) -> String {
 fn listings<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, Vec<&'e Value>)> {
     readings(evidence, LIST).into_iter().filter_map(|reading| {
         let (first, _) = *reading.pages.first()?;
-        let skills = reading.pages.iter().flat_map(|(_, result)| result["skills"].as_array().into_iter().flatten());
+        let skills = reading.pages.iter().flat_map(|(_, result)| elements(&result["skills"]));
         Some((first, skills.collect()))
     })
 }
@@ -174,48 +211,47 @@ fn listings<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, V
 /// Every entry of a skill, listed or got.
 pub(super) fn entries<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value)> {
     let listed = evidence.results_of(LIST).flat_map(|(call, result)| {
-        let skills = result["skills"].as_array().into_iter().flatten();
+        let skills = elements(&result["skills"]);
         skills.map(move |skill| (call, skill))
     });
     let got = evidence.results_of(GET).filter_map(|(call, result)| Some((call, result.get("skill")?)));
-    listed.chain(got).filter(|(call, _)| call.request.case.is_none())
+    listed.chain(got).plain()
 }
 
-fn each_entry(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> bool) {
+fn each_entry(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value) -> bool) {
     let mut wrong = HashSet::new();
-    for (call, entry) in entries(evidence) {
+    for (call, entry) in entries(e) {
         let uri = entry["uri"].as_str().unwrap_or_default();
         let holds = holds(entry);
         if holds || wrong.insert(uri) {
-            j.check_at(holds, Some(uri.to_owned()), call.places(), || shown(entry));
+            j.check_at(holds, Some(uri), call.places(), || shown(entry));
         }
     }
     j.untested(NO_SKILL);
 }
 
-fn each_manifest(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &[Value]) -> bool) {
+fn each_manifest(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &[Value]) -> bool) {
     let mut wrong = HashSet::new();
-    for (call, entry) in entries(evidence) {
+    for (call, entry) in entries(e) {
         let (Some(uri), Some(files)) = (entry["uri"].as_str(), entry["resources"].as_array()) else { continue };
         let holds = holds(uri, files);
         if holds || wrong.insert(uri) {
-            j.check_at(holds, Some(uri.to_owned()), call.places(), || {
-                format!("{} files: {}", files.len(), shown(&entry["resources"]))
-            });
+            let found = || format!("{} files: {}", files.len(), shown(&entry["resources"]));
+            j.check_at(holds, Some(uri), call.places(), found);
         }
     }
     j.untested("the server lists no skill with its files");
 }
 
 /// Checks every skill in `resources/list` against its entry.
-fn each_listed(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value, &Value) -> bool) {
-    let skills = by_uri(entries(evidence).map(|(_, entry)| entry));
-    for (call, result) in evidence.results_of("resources/list").filter(|(call, _)| call.request.case.is_none()) {
-        for resource in result["resources"].as_array().into_iter().flatten() {
+fn each_listed(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value, &Value) -> bool) {
+    let skills = by_uri(entries(e).map(|(_, entry)| entry));
+    for (call, result) in e.results_of("resources/list").plain() {
+        for resource in elements(&result["resources"]) {
             let Some(uri) = resource["uri"].as_str() else { continue };
             let Some(entries) = skills.get(uri) else { continue };
             let holds = entries.iter().any(|skill| holds(resource, skill));
-            j.check_at(holds, Some(uri.to_owned()), call.places(), || shown(resource));
+            j.check_at(holds, Some(uri), call.places(), || shown(resource));
         }
     }
     j.untested("no skill is in `resources/list`");
@@ -256,37 +292,6 @@ fn is_complete(uri: &str, files: &[Value]) -> bool {
         && uris.iter().all(|file| file.starts_with(folder))
 }
 
-fn terminates(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for reading in readings(evidence, LIST) {
-        let (mut cursors, mut uris) = (HashSet::new(), HashSet::new());
-        for (call, result) in &reading.pages {
-            let cursor = result["nextCursor"].as_str();
-            let is_new = cursor.is_none_or(|cursor| cursors.insert(cursor));
-            j.check_at(is_new, None, call.places(), || format!("the cursor {cursor:?} again"));
-            for uri in result["skills"].as_array().into_iter().flatten().filter_map(|it| it["uri"].as_str()) {
-                j.check_at(uris.insert(uri), Some(uri.to_owned()), call.places(), || "it twice".to_owned());
-            }
-        }
-    }
-}
-
-fn same_entry(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let listed = by_uri(listings(evidence).flat_map(|(_, skills)| skills));
-    for call in normal_calls(evidence, GET) {
-        let Some(uri) = call.request.at("/params/uri").as_str() else { continue };
-        let Some(result) = call.result() else {
-            j.check_at(false, Some(uri.to_owned()), call.places(), || call.answer_text());
-            continue;
-        };
-        let is_shaped = is_cacheable(result) && result.get("nextCursor").is_none();
-        let is_same = listed.get(uri).is_none_or(|all| all.iter().any(|it| is_equal(it, &result["skill"])));
-        j.check_at(is_shaped && is_same, Some(uri.to_owned()), call.places(), || {
-            if is_shaped { format!("another entry: {}", shown(&result["skill"])) } else { answer_text(&call) }
-        });
-    }
-    j.untested(NO_SKILL);
-}
-
 /// Whether two entries say the same: the order of the files says nothing.
 fn is_equal(one: &Value, other: &Value) -> bool {
     let sorted = |entry: &Value| {
@@ -302,7 +307,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 
 /// What was read of files: the call, the content and the URI.
 pub(super) fn reads<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call<'e>, &'e Value, &'e str)> {
-    let results = evidence.results_of("resources/read").filter(|(call, _)| call.request.case.is_none());
+    let results = evidence.results_of("resources/read").plain();
     results.filter_map(|(call, result)| {
         let uri = call.request.params()["uri"].as_str()?;
         let contents = result["contents"].as_array()?;
@@ -324,22 +329,6 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{hexadecimal}")
 }
 
-fn digests(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let manifests = entries(evidence).filter_map(|(_, entry)| entry["resources"].as_array());
-    let files = by_uri(manifests.flatten());
-    for (call, content, uri) in reads(evidence) {
-        let (Some(bytes), Some(listed)) = (bytes(content), files.get(uri)) else { continue };
-        let found = json!({ "digest": sha256(&bytes), "size": bytes.len() });
-        let matches = listed.iter().any(|it| it["digest"] == found["digest"] && it["size"] == found["size"]);
-        j.check_at(matches, Some(uri.to_owned()), call.places(), || {
-            let entries: Vec<_> =
-                listed.iter().map(|it| json!({ "digest": it["digest"], "size": it["size"] })).collect();
-            format!("{found}, and in its entry {}", shown(&Value::Array(entries)))
-        });
-    }
-    j.untested("no file of a skill has an entry");
-}
-
 /// The YAML between the first two lines of three hyphens.
 pub(super) fn frontmatter(content: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(content).ok()?;
@@ -347,19 +336,6 @@ pub(super) fn frontmatter(content: &[u8]) -> Option<Value> {
     lines.next().filter(|line| line.trim_end() == "---")?;
     let yaml: String = lines.take_while(|line| line.trim_end() != "---").collect();
     Some(parse_yaml(&Source::new("SKILL.md", yaml)).ok()?.to_json())
-}
-
-fn frontmatter_equal(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let skills = by_uri(entries(evidence).map(|(_, entry)| entry));
-    for (call, content, uri) in reads(evidence) {
-        let (Some(bytes), Some(listed)) = (bytes(content), skills.get(uri)) else { continue };
-        let written = frontmatter(&bytes).unwrap_or_default();
-        let matches = listed.iter().any(|it| is_same_yaml(&it["frontmatter"], &written));
-        j.check_at(matches, Some(uri.to_owned()), call.places(), || {
-            if written.is_object() { format!("in the file {}", shown(&written)) } else { "no frontmatter".to_owned() }
-        });
-    }
-    j.untested(NO_SKILL);
 }
 
 /// Whether JSON says what YAML says. A date or a number may have become a text, and the reverse.
@@ -384,13 +360,13 @@ pub(super) fn is_same_yaml(json: &Value, yaml: &Value) -> bool {
     }
 }
 
-fn directories(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let setting = evidence.facts.capabilities.pointer("/extensions/io.modelcontextprotocol~1skills/directoryRead");
+fn directories(e: &Evidence<'_>, j: &mut Judgement) {
+    let setting = e.facts.capabilities.pointer("/extensions/io.modelcontextprotocol~1skills/directoryRead");
     if setting != Some(&Value::Bool(true)) {
         j.untested("`directoryRead` is not declared");
         return;
     }
-    for call in normal_calls(evidence, DIRECTORY) {
+    for call in normal_calls(e, DIRECTORY) {
         let Some(folder) = call.request.params()["uri"].as_str() else { continue };
         let children = call.result().and_then(|it| it["resources"].as_array());
         let is_child = |child: &Value| {
@@ -399,7 +375,7 @@ fn directories(evidence: &Evidence<'_>, j: &mut Judgement) {
         };
         let is_complete = call.result().is_some_and(|it| it["resultType"] == "complete");
         let holds = is_complete && children.is_some_and(|children| children.iter().all(is_child));
-        j.check_at(holds, Some(folder.to_owned()), call.places(), || match children {
+        j.check_at(holds, Some(folder), call.places(), || match children {
             Some(children) => {
                 let stray = children.iter().find(|child| !is_child(child));
                 stray.map_or_else(|| answer_text(&call), |child| format!("the child {}", shown(&child["uri"])))
@@ -407,17 +383,15 @@ fn directories(evidence: &Evidence<'_>, j: &mut Judgement) {
             None => call.answer_text(),
         });
     }
-    let skills = by_uri(entries(evidence).map(|(_, entry)| entry));
-    for reading in readings(evidence, DIRECTORY) {
+    let skills = by_uri(entries(e).map(|(_, entry)| entry));
+    for reading in readings(e, DIRECTORY) {
         let is_whole = reading.pages.last().is_some_and(|(_, result)| !result["nextCursor"].is_string());
         let Some((call, _)) = reading.pages.first().filter(|_| is_whole) else { continue };
         let manifest = format!("{}{MANIFEST}", call.request.params()["uri"].as_str().unwrap_or_default());
         if skills.contains_key(&*manifest) {
-            let mut children =
-                reading.pages.iter().flat_map(|(_, it)| it["resources"].as_array().into_iter().flatten());
-            j.check_at(children.any(|it| it["uri"] == manifest), Some(manifest), call.places(), || {
-                "no `SKILL.md` in the folder of the skill".to_owned()
-            });
+            let mut children = reading.pages.iter().flat_map(|(_, it)| elements(&it["resources"]));
+            let found = || "no `SKILL.md` in the folder of the skill";
+            j.check_at(children.any(|it| it["uri"] == manifest), Some(&manifest), call.places(), found);
         }
     }
     j.untested(NO_SKILL);

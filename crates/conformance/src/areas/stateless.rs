@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use rehearse_protocol::names::META_CLIENT_CAPABILITIES;
+use rehearse_protocol::{List, names::META_CLIENT_CAPABILITIES};
 use serde_json::{Value, json};
 
-use super::{
-    changes::{Names, names_by_connection},
-    common::{LISTS, is_refused_elsewhere, results},
-};
+use super::changes::{Names, names_by_connection};
+use super::common::results;
+use super::query::{Calls, Query, elements};
+use crate::unrest::{Moment, Unrest};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const CALL: &str = "tools/call";
+const CHANGED: &str =
+    "the list has changed, and each time something was called that may change it, or the server said so";
 
 /// The capabilities of a client that can be asked everything.
 pub(super) fn full_capabilities() -> Value {
@@ -47,146 +49,110 @@ fn asks(call: &Call<'_>) -> bool {
 }
 
 fn tool<'e>(call: &Call<'e>) -> &'e str {
-    call.request.at("/params/name").as_str().unwrap_or_default()
+    call.text("/params/name").unwrap_or_default()
 }
 
-/// The tools that ask a client which can be asked.
-fn asking_tools<'e>(evidence: &'e Evidence<'_>) -> HashSet<&'e str> {
-    evidence.case("calls/asks-full").filter(asks).map(|call| tool(&call)).collect()
+/// The calls of a client that cannot be asked, of tools that ask one which can.
+fn asked_none<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
+    let asking: HashSet<_> = evidence.case("calls/asks-full").filter(asks).map(|call| tool(&call)).collect();
+    evidence.case("calls/asks-none").responded().filter(move |call| asking.contains(tool(call)))
 }
 
-pub(super) fn capabilities_per_request(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let asking = asking_tools(evidence);
-    for call in evidence.case("calls/asks-none").filter(|it| it.response.is_some() && asking.contains(tool(it))) {
-        j.check_at(!asks(&call), Some(tool(&call).to_owned()), call.places(), || {
-            "a question, which the client could be asked in the request before".to_owned()
-        });
-    }
+pub(super) fn capabilities_per_request(e: &Evidence<'_>, j: &mut Judgement) {
+    let found = |_: &Call<'_>| "a question, which the client could be asked in the request before";
+    asked_none(e).by(|call| Some(tool(call))).must(j, |call| !asks(call), found);
     j.untested("no tool that may be called asks the client for something");
 }
 
 /// A tool that asks a client which can be asked refuses one which cannot, or does without.
-pub(super) fn missing_capability(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let asking = asking_tools(evidence);
-    for call in evidence.case("calls/asks-none").filter(|it| it.response.is_some() && asking.contains(tool(it))) {
+pub(super) fn missing_capability(e: &Evidence<'_>, j: &mut Judgement) {
+    for call in asked_none(e) {
         let data = call.response.map_or(&Value::Null, |it| it.at("/error/data/requiredCapabilities"));
         let is_refused = call.error_code() == Some(-32021) && data.is_object();
         let is_failed = call.result().is_some_and(|result| result["isError"] == true);
-        let is_complete = call.result().is_some() && !asks(&call) && !is_failed;
-        j.check_at(is_refused || is_complete, Some(tool(&call).to_owned()), call.places(), || match call.result() {
+        let is_complete = call.has_result() && !asks(&call) && !is_failed;
+        j.check_at(is_refused || is_complete, Some(tool(&call)), call.places(), || match call.result() {
             Some(_) if !is_failed => "a question that the client cannot be asked".to_owned(),
             None if call.error_code() == Some(-32021) => "no `requiredCapabilities`".to_owned(),
             _ => call.answer_text(),
         });
         // Another error may have another reason.
-        if is_failed || call.error_code().is_some_and(|code| code != -32021) {
-            j.at_level(Level::Derived);
-        }
+        j.at_level_if(is_failed || call.error_code().is_some_and(|code| code != -32021), Level::Derived);
     }
     j.untested("no tool that may be called asks the client for something");
 }
 
 /// Requests that are the first ones on their connections.
-pub(super) fn no_affinity(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let works: HashSet<_> = results(evidence).map(|(call, _)| call.method()).collect();
-    for call in evidence.case("lists/fresh").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-        if works.contains(call.method()) {
-            j.check_call(call.result().is_some(), &call);
-            // A process has one connection, so that it relies on an earlier request: that it MUST NOT.
-            if call.result().is_none() && call.http.is_none() {
-                j.at_level(Level::Must);
-            }
-        }
+pub(super) fn no_affinity(e: &Evidence<'_>, j: &mut Judgement) {
+    let works: HashSet<_> = results(e).map(|(call, _)| call.method()).collect();
+    for call in e.case("lists/fresh").reached().filter(|call| works.contains(call.method())) {
+        j.check_call(call.has_result(), &call);
+        // A process has one connection, so that it relies on an earlier request: that it MUST NOT.
+        j.at_level_if(!call.has_result() && call.http.is_none(), Level::Must);
     }
 }
 
 /// Compares what two clients get, who take turns. What changes for one client is no matter of the client.
-pub(super) fn client_info_not_used(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (method, key, name) in LISTS {
+pub(super) fn client_info_not_used(e: &Evidence<'_>, j: &mut Judgement) {
+    for (method, key, name) in List::ALL.map(|it| (it.method(), it.member(), it.key())) {
         let names = |client: &str| -> Vec<(Call<'_>, BTreeSet<String>)> {
-            let calls =
-                evidence.calls_of(method).filter(|call| call.request.case.is_some_and(|it| it.starts_with(client)));
+            let calls = e.calls_of(method).filter(|call| call.request.case.is_some_and(|it| it.starts_with(client)));
             let results = calls.filter_map(|call| Some((call, call.result()?)));
             let names = results.map(|(call, result)| {
-                let items = result[key].as_array().into_iter().flatten();
+                let items = elements(&result[key]);
                 (call, items.filter_map(|item| Some(item[name].as_str()?.to_owned())).collect())
             });
             names.collect()
         };
         let (one, other) = (names("lists/clients/a/"), names("lists/clients/b/"));
-        if let ([(_, first), (_, again)], [(call, second), (_, same)]) = (one.as_slice(), other.as_slice())
+        if let ([(begun, first), (_, again)], [(call, second), (ended, same)]) = (one.as_slice(), other.as_slice())
             && first == again
             && second == same
         {
-            j.check_call(first == second, call);
+            let is_quiet = || !Unrest::of(e, method).is_between(Moment::of(begun, begun), Moment::of(ended, ended));
+            if first == second || is_quiet() {
+                j.check_call(first == second, call);
+            }
+            j.untested(CHANGED);
         }
     }
 }
 
-/// Each reading of a list has the same names. A list may change in time, so only what one connection sees before and
-/// after another sees something else is a matter of the connection (server/tools#capabilities: it "MAY change over time",
-/// but "MUST NOT vary per-connection or as a side effect of other requests on the connection").
-pub(super) fn invariant(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    let connections = names_by_connection(evidence, method);
-    let notification = format!("notifications/{}/list_changed", method.split('/').next().unwrap_or_default());
-    if evidence.received().any(|it| it.method() == Some(notification.as_str())) {
-        unchanged_meanwhile(j, &connections);
-        j.untested("the server said that the list has changed");
+/// Each reading of a list has the same names. A list may change in time (server/tools#capabilities: it "MAY change over
+/// time", but "MUST NOT vary per-connection or as a side effect of other requests on the connection"), so only readings are
+/// compared between which nothing may have changed it on any connection of the run.
+pub(super) fn invariant(e: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    let mut readings: Vec<_> = names_by_connection(e, method).into_iter().flatten().collect();
+    readings.sort_by_key(|it| it.moment.from);
+    if readings.len() < 2 {
         return;
     }
-    let Some(longest) = connections.iter().map(Vec::len).max() else { return };
-    let Some(main) = connections.iter().find(|readings| readings.len() == longest) else { return };
-    let (Some(first), Some(last)) = (main.first(), main.last()) else { return };
-    let is_steady = first.names == last.names;
-    let main_number = first.call.request.place.connection;
-    let readings = connections.iter().flat_map(|it| it.iter().map(move |reading| (it, reading)));
-    for (connection, reading) in readings.filter(|(_, it)| it.call.request.place != first.call.request.place) {
-        let is_main = connection.first().is_some_and(|it| it.call.request.place.connection == main_number);
-        let is_known = if is_main {
-            reading.names == first.names
-        } else {
-            reading.names == first.names || reading.names == last.names
+    let unrest = Unrest::of(e, method);
+    let is_quiet = |one: &Names<'_>, other: &Names<'_>| !unrest.is_between(one.moment, other.moment);
+    for (index, reading) in readings.iter().enumerate() {
+        let (before, after) = (&readings[..index], &readings[index + 1..]);
+        let differs = |it: &&Names<'_>| it.names != reading.names;
+        // What was there before, and is there again: it has not changed in time.
+        let is_odd = |first: &Names<'_>| {
+            let now = reading.moment;
+            let is_of_call = unrest.has_call(now.connection, first.moment.from, now.to);
+            let again = after.iter().filter(|it| it.names == first.names && is_quiet(reading, it));
+            let mut own = again.map(|it| is_of_call && it.moment.connection != now.connection);
+            own.any(|is_own| is_own || is_quiet(first, reading))
         };
-        let other = first.names.symmetric_difference(&reading.names).next().map(|name| (*name).to_owned());
-        let found = || "it in one list only".to_owned();
-        if is_known || is_steady {
-            j.check_at(is_known, other, reading.call.places(), found);
-        } else if is_main && method != "resources/list" {
-            let is_own = has_call(evidence, first.call, reading.call)
-                && connections.iter().flatten().any(|it| {
-                    let is_other = it.call.request.place.connection != main_number;
-                    is_other && it.call.request.time > reading.ended() && it.names == first.names
-                });
-            j.check_at(false, other, reading.call.places(), found);
-            // Without another connection that sees the old list later, it may have changed in time.
-            if !is_own {
-                j.at_level(Level::Derived);
-            }
+        let odd = before.iter().filter(differs).find(|first| is_odd(first));
+        let is_new = || before.iter().all(|it| it.names != reading.names);
+        let is_changed = |it: &&Names<'_>| is_new() && is_quiet(it, reading) && unrest.is_none_until(reading.moment.to);
+        let changed = || before.last().filter(differs).filter(is_changed);
+        if let Some(other) = odd.or_else(changed) {
+            let name = other.names.symmetric_difference(&reading.names).next().copied();
+            j.check_at(false, name, reading.call.places(), || "it in one list only");
+            j.at_level_if(odd.is_none(), Level::Derived);
+        } else if before.iter().any(|it| it.names == reading.names) {
+            j.check_at(true, None, Vec::new(), String::new);
         }
     }
-}
-
-/// Checks what one connection reads between two readings of another that are the same.
-fn unchanged_meanwhile(j: &mut Judgement, connections: &[Vec<Names<'_>>]) {
-    for (number, connection) in connections.iter().enumerate() {
-        for pair in connection.windows(2) {
-            let [before, after] = pair else { continue };
-            let others = connections.iter().enumerate().filter(|(other, _)| *other != number);
-            let between = others
-                .flat_map(|(_, other)| other)
-                .filter(|it| it.call.request.time > before.ended() && it.ended() < after.call.request.time);
-            for reading in between.filter(|_| before.names == after.names) {
-                let other = before.names.symmetric_difference(&reading.names).next().map(|name| (*name).to_owned());
-                j.check_at(other.is_none(), other, reading.call.places(), || "it in one list only".to_owned());
-            }
-        }
-    }
-}
-
-/// Whether a tool was called between two requests of a connection.
-fn has_call(evidence: &Evidence<'_>, first: Call<'_>, last: Call<'_>) -> bool {
-    let mut calls = evidence.calls_of(CALL).map(|call| call.request.place);
-    calls.any(|place| place > first.request.place && place < last.request.place)
+    j.untested(CHANGED);
 }
 
 #[cfg(test)]
@@ -228,22 +194,31 @@ mod tests {
         trace
     }
 
-    /// The levels of the violations; `None` is that of the check.
-    fn judged(connections: &[&[(u64, &str)]]) -> Vec<Option<Level>> {
+    /// The levels of the violations; `None` is that of the check. The other connections are in another version.
+    fn judged_among(
+        connections: &[&[(u64, &str)]],
+        others: &[&[(u64, &str)]],
+        transport: Transport,
+    ) -> Vec<Option<Level>> {
         let traces: Vec<_> = connections.iter().map(|lines| connection(lines)).collect();
         let traces: Vec<_> = traces.iter().collect();
-        let evidence = Evidence::new(&traces, Version::V2026_07_28, Transport::Ws, Facts::default());
+        let others = others.iter().map(|lines| (Version::V2025_11_25, connection(lines))).collect();
+        let evidence = Evidence::new(&traces, Version::V2026_07_28, transport, Facts { others, ..Facts::default() });
         let mut judgement = Judgement::default();
         invariant(&evidence, &mut judgement, "tools/list");
         judgement.violations.iter().map(|it| it.level).collect()
+    }
+
+    fn judged(connections: &[&[(u64, &str)]]) -> Vec<Option<Level>> {
+        judged_among(connections, &[], Transport::Ws)
     }
 
     #[test]
     fn a_tool_that_appears_after_a_call_is_a_side_effect() {
         let main: &[_] = &[(1, "a"), (2, "call a"), (3, "a b"), (4, "a b")];
         assert_eq!(judged(&[main, &[(9, "a")]]), [None; 2]);
-        // The list may have changed in time, for all.
-        assert_eq!(judged(&[main, &[(9, "a b")]]), [Some(Level::Derived); 2]);
+        // The list has changed for all, as it may.
+        assert_eq!(judged(&[main, &[(9, "a b")]]), []);
         assert_eq!(judged(&[&[(1, "a"), (2, "call a"), (3, "a")], &[(9, "a")]]), []);
     }
 
@@ -253,5 +228,26 @@ mod tests {
         assert_eq!(judged(&[main, &[(5, "a")]]), [None]);
         assert_eq!(judged(&[main, &[(2, "a")]]), []);
         assert_eq!(judged(&[main, &[(5, "a b")]]), []);
+    }
+    #[test]
+    fn a_list_that_changes_back_without_a_call_in_the_whole_run_depends_on_the_connection() {
+        let (main, other): (&[_], &[_]) = (&[(1, "a"), (5, "a")], &[(3, "a b")]);
+        assert_eq!(judged(&[main, other]), [None]);
+        // What is called in another version may have changed it, before and after.
+        let calls: &[_] = &[(2, "call a"), (4, "call a")];
+        assert_eq!(judged_among(&[main, other], &[calls], Transport::Http), []);
+        assert_eq!(judged_among(&[main, other], &[&calls[..1]], Transport::Http), []);
+        assert_eq!(judged_among(&[main, other], &[&[(0, "call a"), (6, "call a")]], Transport::Http), [None]);
+        // A list that has changed once may have changed in time.
+        assert_eq!(judged(&[&main[..1], other]), [Some(Level::Derived)]);
+        assert_eq!(judged(&[&[(1, "a"), (6, "!")], other]), []);
+    }
+
+    #[test]
+    fn each_process_has_what_was_called_in_it() {
+        let (main, other): (&[_], &[_]) = (&[(2, "a"), (5, "a")], &[(1, "call a"), (3, "a b")]);
+        assert_eq!(judged(&[main, other]), [None]);
+        assert_eq!(judged_among(&[main, other], &[], Transport::Stdio), []);
+        assert_eq!(judged_among(&[main, &other[1..]], &[], Transport::Stdio), [None]);
     }
 }

@@ -12,177 +12,265 @@ use serde_json::Value;
 use stream::{ACKNOWLEDGED, Stream, UPDATED, all_streams, is_scoped, places, streams, tag, type_of};
 pub(super) use stream::{LISTEN, SUBSCRIPTION_ID, TYPES, is_wanted};
 
-use super::{
-    Judge,
-    common::{connection, is_refused_elsewhere, readings, shown},
-};
-use crate::{Case, Connection, EventRef, Evidence, Judgement, Kind, Material, Message, formats::is_at_or_below};
+use super::Judge;
+use super::common::{connection, readings, shown};
+use super::query::{Query, elements};
+use crate::{Connection, EventRef, Evidence, Judgement, Kind, Message, formats::is_at_or_below};
 
 /// A server that answers a request this long after one without an acknowledgement waits for a change.
 const PROMPT: Duration = Duration::from_millis(100);
 pub(super) const JUDGES: &[(&str, Judge)] = &[
-    ("sub.listen.supported", supported),
+    ("sub.listen.supported", |e, j| {
+        let mut seen = HashSet::new();
+        for stream in streams(e).iter().filter(|it| it.wants_declared(e)) {
+            let is_first = seen.insert(stream.call.request.place.connection);
+            if is_first && stream.call.is_answered() && !stream.call.is_refused_elsewhere() {
+                j.check_call(!stream.is_refused(), &stream.call);
+            }
+        }
+    }),
     ("sub.ack.first", first),
-    ("sub.ack.prompt", prompt),
-    ("sub.ack.id-is-request-id", own_id),
-    ("sub.ack.subset", subset),
-    ("sub.ack.omits-unsupported", omits),
-    ("sub.ack.includes-declared", includes),
+    ("sub.ack.prompt", |e, j| {
+        // The client may have ended this one before the acknowledgement.
+        for stream in streams(e).iter().filter(|it| !it.is_refused() && !it.is_case("listen/cancelled")) {
+            if stream.acknowledgement().is_some() {
+                j.check_call(true, &stream.call);
+                continue;
+            }
+            let Some(connection) = connection(e, stream.call.request.place) else { continue };
+            let since = stream.call.request.time;
+            let mut later = connection.calls().filter(|it| it.request.time.saturating_sub(since) >= PROMPT);
+            let is_due = later.any(|call| call.response.is_some());
+            if is_due && stream.call.response.is_none() && stream.wants_declared(e) {
+                j.check_answer(false, &stream.call, || "no acknowledgement");
+            }
+        }
+    }),
+    ("sub.ack.id-is-request-id", |e, j| {
+        let streams = all_streams(e);
+        let places = places(&streams);
+        for stream in streams.iter().filter(|it| it.call.request.exchange.is_some()) {
+            stream.messages.iter().filter(|it| it.method() == Some(ACKNOWLEDGED)).must(
+                j,
+                |message| tag(message) == stream.id(),
+                |message| format!("{} for {}", shown(tag(message)), stream.id()),
+            );
+        }
+        e.notifications(ACKNOWLEDGED).filter(|it| it.exchange.is_none()).must(
+            j,
+            |message| places.contains(&message.place),
+            |message| format!("{}, an unknown id", shown(tag(message))),
+        );
+    }),
+    ("sub.ack.subset", |e, j| {
+        each_type(e, j, |stream, key, _, granted| granted.then(|| stream.wants(key)), "a type that was not requested");
+        for stream in streams(e) {
+            let Some(message) = stream.acknowledgement() else { continue };
+            let requested = stream.call.request.at("/params/notifications/resourceSubscriptions");
+            let granted = message.at("/params/notifications/resourceSubscriptions").as_array().into_iter().flatten();
+            for uri in granted {
+                let is_requested = requested.as_array().is_some_and(|it| it.contains(uri));
+                j.check(is_requested || requested.is_null(), message, || format!("{}, not requested", shown(uri)));
+            }
+        }
+    }),
+    ("sub.ack.omits-unsupported", |e, j| {
+        if e.results_of("server/discover").next().is_none() {
+            return j.untested("the server declares nothing: it has no `server/discover`");
+        }
+        let is_undeclared = |capability: &str| !e.facts.declares(capability);
+        each_type(
+            e,
+            j,
+            |stream, key, capability, granted| (stream.wants(key) && is_undeclared(capability)).then_some(!granted),
+            "it acknowledged, but not declared",
+        );
+    }),
+    ("sub.ack.includes-declared", |e, j| {
+        each_type(
+            e,
+            j,
+            |stream, key, capability, granted| (stream.wants(key) && e.facts.declares(capability)).then_some(granted),
+            "it declared, but not acknowledged",
+        )
+    }),
     ("sub.ack.empty-filter", |e, j| nothing_wanted(e, j, "listen/empty")),
-    ("sub.filter.missing-32602", missing),
-    ("sub.filter.only-requested", only_requested),
-    ("sub.filter.only-requested-uris", only_uris),
+    ("sub.filter.missing-32602", |e, j| {
+        if !streams(e).iter().any(|stream| stream.acknowledgement().is_some()) {
+            return j.untested("no subscription was acknowledged");
+        }
+        for stream in all_streams(e).iter().filter(|it| it.is_case("listen/missing")) {
+            let is_accepted = stream.acknowledgement().is_some();
+            if is_accepted || (stream.call.is_answered() && !stream.call.is_refused_elsewhere()) {
+                let holds = !is_accepted && stream.call.error_code() == Some(-32602);
+                j.check_answer(holds, &stream.call, || match is_accepted {
+                    true => "an acknowledgement".to_owned(),
+                    false => stream.call.answer_text(),
+                });
+            }
+        }
+    }),
+    ("sub.filter.only-requested", |e, j| {
+        for stream in streams(e) {
+            for message in &stream.messages {
+                let Some(key) = type_of(message) else { continue };
+                j.check_subject(stream.wants(key), key, message, || "a notification that was not requested");
+            }
+        }
+    }),
+    ("sub.filter.only-requested-uris", |e, j| {
+        for stream in streams(e) {
+            let uris = stream.call.request.at("/params/notifications/resourceSubscriptions");
+            let Some(uris) = uris.as_array().filter(|uris| !uris.is_empty()) else { continue };
+            for message in stream.messages.iter().filter(|it| it.method() == Some(UPDATED)) {
+                let uri = message.at("/params/uri").as_str().unwrap_or_default();
+                let is_requested = uris.iter().filter_map(Value::as_str).any(|it| is_at_or_below(uri, it));
+                j.check(is_requested, message, || format!("{uri:?}"));
+            }
+        }
+    }),
     ("sub.filter.false-is-off", |e, j| nothing_wanted(e, j, "listen/false")),
     ("sub.tag.every-notification", tagged),
-    ("sub.tag.final-response", final_response),
-    ("sub.tag.absent-elsewhere", untagged),
-    ("sub.scope.no-progress-or-log", no_progress),
-    ("sub.scope.no-listchanged-on-request-stream", not_on_requests),
-    ("sub.scope.stdio-needs-subscription", needs_subscription),
-    ("sub.multi.concurrent", concurrent),
-    ("sub.multi.demux", demultiplexed),
+    ("sub.tag.final-response", |e, j| {
+        for stream in all_streams(e) {
+            let Some(result) = stream.call.result() else { continue };
+            let found = result.pointer(&format!("/_meta/{SUBSCRIPTION_ID}")).unwrap_or(&Value::Null);
+            j.check_answer(found == stream.id(), &stream.call, || format!("the id {}", shown(found)));
+        }
+    }),
+    ("sub.tag.absent-elsewhere", |e, j| {
+        let places = places(&all_streams(e));
+        let notifications = e.received().filter(|it| it.kind == Kind::Notification && is_scoped(it));
+        let messages = notifications.filter(|it| !places.contains(&it.place));
+        messages.must(j, |message| tag(message).is_null(), |message| format!("the id {}", shown(tag(message))));
+    }),
+    ("sub.scope.no-progress-or-log", |e, j| {
+        for stream in streams(e) {
+            let Some(acknowledgement) = stream.acknowledgement() else { continue };
+            let scoped = stream.messages.iter().find(|it| is_scoped(it));
+            let found = || scoped.map(|it| format!("`{}`", it.method().unwrap_or_default())).unwrap_or_default();
+            j.check(scoped.is_none(), scoped.unwrap_or(&acknowledgement), found);
+        }
+    }),
+    ("sub.scope.no-listchanged-on-request-stream", |e, j| {
+        for (connection, exchange) in e.exchanges().filter(|(_, exchange)| exchange.is_stream()) {
+            let sent = exchange.messages.iter().filter_map(|index| connection.messages.get(*index));
+            if sent.clone().any(|it| !it.is_from_server() && it.method() == Some(LISTEN)) {
+                continue;
+            }
+            let change = sent.clone().find(|it| it.is_from_server() && type_of(it).is_some());
+            let found = || change.map(|it| format!("`{}`", it.method().unwrap_or_default())).unwrap_or_default();
+            j.check_at(change.is_none(), None, change.map(|it| it.place).into_iter().collect(), found);
+        }
+    }),
+    ("sub.scope.stdio-needs-subscription", |e, j| {
+        for connection in &e.connections {
+            let listened = connection.calls().find(|call| call.method() == LISTEN).map(|call| call.request.place);
+            connection.received().filter(|it| type_of(it).is_some()).must(
+                j,
+                |message| listened.is_some_and(|place| place < message.place),
+                |message| format!("`{}`", message.method().unwrap_or_default()),
+            );
+        }
+    }),
+    ("sub.multi.concurrent", |e, j| {
+        let mut open = HashSet::new();
+        for stream in streams(e).iter().filter(|it| it.wants_declared(e)) {
+            let connection = stream.call.request.place.connection;
+            if open.contains(&connection) && !stream.call.is_refused_elsewhere() {
+                j.check_call(!stream.is_refused(), &stream.call);
+            }
+            if stream.acknowledgement().is_some() {
+                open.insert(connection);
+            }
+        }
+    }),
+    ("sub.multi.demux", |e, j| {
+        let streams = all_streams(e);
+        let places = places(&streams);
+        for stream in streams.iter().filter(|it| it.call.request.exchange.is_some()) {
+            let tagged = stream.messages.iter().filter(|it| it.method() != Some(ACKNOWLEDGED) && !tag(it).is_null());
+            for message in tagged {
+                j.check(tag(message) == stream.id(), message, || format!("{} on {}", shown(tag(message)), stream.id()));
+            }
+        }
+        carried(e, &streams)
+            .iter()
+            .filter(|it| it.exchange.is_none() && type_of(it).is_some())
+            .filter(|message| !tag(message).is_null())
+            .must(
+                j,
+                |message| places.contains(&message.place),
+                |message| format!("{}, an unknown id", shown(tag(message))),
+            );
+        j.untested("nothing changed while the prober listened");
+    }),
     ("sub.cancel.http-close", closed),
     ("sub.cancel.stdio-cancelled", cancelled),
-    ("sub.end.graceful-response", graceful),
-    ("sub.stream.content-type", content_type),
-    ("sub.stream.stays-open", stays_open),
+    ("sub.end.graceful-response", |e, j| {
+        for stream in streams(e).iter().filter(|it| it.acknowledgement().is_some()) {
+            let Some(connection) = connection(e, stream.call.request.place) else { continue };
+            let is_ended = match stream.call.http {
+                Some(http) => http.is_whole == Some(true),
+                None => connection.ended_by_server(),
+            };
+            let is_cancelled = || {
+                let cancelled = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
+                cancelled.filter(|it| it.is_from_server()).any(|it| it.at("/params/requestId") == stream.id())
+            };
+            let is_answered = stream.call.has_result();
+            if is_answered || is_ended {
+                let holds = is_answered || (stream.call.http.is_none() && is_cancelled());
+                j.check_answer(holds, &stream.call, || "the end of the stream without a response");
+            }
+        }
+        j.untested("the server ended no subscription");
+    }),
+    ("sub.stream.content-type", |e, j| {
+        for stream in streams(e).iter().filter(|it| !it.is_refused()) {
+            let Some(http) = stream.call.http.filter(|http| http.status.is_some()) else { continue };
+            j.check_answer(http.is_stream(), &stream.call, || format!("{:?}", http.media_type()));
+        }
+    }),
+    ("sub.stream.stays-open", |e, j| {
+        for stream in streams(e).iter().filter(|it| it.acknowledgement().is_some() && it.wants_declared(e)) {
+            let Some(http) = stream.call.http else { continue };
+            j.check_answer(http.is_whole.is_none(), &stream.call, || "the end of the stream");
+        }
+    }),
     ("sub.change.tools", |e, j| changed(e, j, "tools/list", 0)),
     ("sub.change.prompts", |e, j| changed(e, j, "prompts/list", 1)),
     ("sub.change.resources", |e, j| changed(e, j, "resources/list", 2)),
 ];
 
-pub(super) fn cases(_material: &Material) -> Vec<Case> {
-    Vec::new()
-}
-
-fn supported(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut seen = HashSet::new();
-    for stream in streams(evidence).iter().filter(|it| it.wants_declared(evidence)) {
-        let is_first = seen.insert(stream.call.request.place.connection);
-        if is_first && stream.call.is_answered() && !is_refused_elsewhere(&stream.call) {
-            j.check_call(!stream.is_refused(), &stream.call);
-        }
-    }
-    j.untested("neither listChanged nor subscribe is declared");
-}
-
-fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut open = HashSet::new();
-    for stream in streams(evidence).iter().filter(|it| it.wants_declared(evidence)) {
-        let connection = stream.call.request.place.connection;
-        if open.contains(&connection) && !is_refused_elsewhere(&stream.call) {
-            j.check_call(!stream.is_refused(), &stream.call);
-        }
-        if stream.acknowledgement().is_some() {
-            open.insert(connection);
-        }
-    }
-}
-
-fn first(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence) {
+fn first(e: &Evidence<'_>, j: &mut Judgement) {
+    for stream in streams(e) {
         let Some(first) = stream.messages.first() else { continue };
-        j.check(first.method() == Some(ACKNOWLEDGED), first, || {
-            format!("`{}` as the first message", first.method().unwrap_or_default())
-        });
-    }
-}
-
-fn prompt(evidence: &Evidence<'_>, j: &mut Judgement) {
-    // The client may have ended this one before the acknowledgement.
-    for stream in streams(evidence).iter().filter(|it| !it.is_refused() && !it.is_case("listen/cancelled")) {
-        if stream.acknowledgement().is_some() {
-            j.check_call(true, &stream.call);
-            continue;
-        }
-        let Some(connection) = connection(evidence, stream.call.request.place) else { continue };
-        let since = stream.call.request.time;
-        let mut later = connection.calls().filter(|it| it.request.time.saturating_sub(since) >= PROMPT);
-        let is_due = later.any(|call| call.response.is_some());
-        if is_due && stream.call.response.is_none() && stream.wants_declared(evidence) {
-            j.check_answer(false, &stream.call, || "no acknowledgement".to_owned());
-        }
-    }
-}
-
-fn own_id(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let streams = all_streams(evidence);
-    let places = places(&streams);
-    for stream in streams.iter().filter(|it| it.call.request.exchange.is_some()) {
-        for message in stream.messages.iter().filter(|it| it.method() == Some(ACKNOWLEDGED)) {
-            j.check(tag(message) == stream.id(), message, || format!("{} for {}", shown(tag(message)), stream.id()));
-        }
-    }
-    for message in evidence.notifications(ACKNOWLEDGED).filter(|it| it.exchange.is_none()) {
-        j.check(places.contains(&message.place), message, || format!("{}, an unknown id", shown(tag(message))));
+        let found = || format!("`{}` as the first message", first.method().unwrap_or_default());
+        j.check(first.method() == Some(ACKNOWLEDGED), first, found);
     }
 }
 
 /// Checks each type of each acknowledgement.
 fn each_type(
-    evidence: &Evidence<'_>,
+    e: &Evidence<'_>,
     j: &mut Judgement,
     holds: impl Fn(&Stream<'_>, &str, &str, bool) -> Option<bool>,
     found: &str,
 ) {
-    for stream in streams(evidence) {
+    for stream in streams(e) {
         let Some(message) = stream.acknowledgement() else { continue };
         for (key, capability, _) in TYPES {
             let is_granted = is_wanted(message.at(&format!("/params/notifications/{key}")));
-            if let Some(holds) = holds(&stream, key, capability, is_granted) {
-                j.check_subject(holds, key, message, || found.to_owned());
-            }
+            let Some(holds) = holds(&stream, key, capability, is_granted) else { continue };
+            j.check_subject(holds, key, message, || found.to_owned());
         }
     }
-}
-
-fn subset(evidence: &Evidence<'_>, j: &mut Judgement) {
-    each_type(
-        evidence,
-        j,
-        |stream, key, _, granted| granted.then(|| stream.wants(key)),
-        "a type that was not requested",
-    );
-    for stream in streams(evidence) {
-        let Some(message) = stream.acknowledgement() else { continue };
-        let requested = stream.call.request.at("/params/notifications/resourceSubscriptions");
-        let granted = message.at("/params/notifications/resourceSubscriptions").as_array().into_iter().flatten();
-        for uri in granted {
-            let is_requested = requested.as_array().is_some_and(|it| it.contains(uri));
-            j.check(is_requested || requested.is_null(), message, || format!("{}, not requested", shown(uri)));
-        }
-    }
-}
-
-fn omits(evidence: &Evidence<'_>, j: &mut Judgement) {
-    if evidence.results_of("server/discover").next().is_none() {
-        return j.untested("the server declares nothing: it has no `server/discover`");
-    }
-    let is_undeclared = |capability: &str| !evidence.facts.declares(capability);
-    each_type(
-        evidence,
-        j,
-        |stream, key, capability, granted| (stream.wants(key) && is_undeclared(capability)).then_some(!granted),
-        "it acknowledged, but not declared",
-    );
-    j.untested("every type is declared");
-}
-
-fn includes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    each_type(
-        evidence,
-        j,
-        |stream, key, capability, granted| {
-            (stream.wants(key) && evidence.facts.declares(capability)).then_some(granted)
-        },
-        "it declared, but not acknowledged",
-    );
-    j.untested("no type is declared");
 }
 
 /// Checks that a filter without types is accepted, and that nothing comes of it.
-fn nothing_wanted(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    let streams = streams(evidence);
+fn nothing_wanted(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    let streams = streams(e);
     if !streams.iter().any(|stream| stream.acknowledgement().is_some()) {
         return j.untested("no subscription was acknowledged");
     }
@@ -200,46 +288,6 @@ fn nothing_wanted(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
     }
 }
 
-fn missing(evidence: &Evidence<'_>, j: &mut Judgement) {
-    if !streams(evidence).iter().any(|stream| stream.acknowledgement().is_some()) {
-        return j.untested("no subscription was acknowledged");
-    }
-    for stream in all_streams(evidence).iter().filter(|it| it.is_case("listen/missing")) {
-        let is_accepted = stream.acknowledgement().is_some();
-        if is_accepted || (stream.call.is_answered() && !is_refused_elsewhere(&stream.call)) {
-            let holds = !is_accepted && stream.call.error_code() == Some(-32602);
-            j.check_answer(holds, &stream.call, || match is_accepted {
-                true => "an acknowledgement".to_owned(),
-                false => stream.call.answer_text(),
-            });
-        }
-    }
-}
-
-fn only_requested(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence) {
-        for message in &stream.messages {
-            if let Some(key) = type_of(message) {
-                j.check_subject(stream.wants(key), key, message, || "a notification that was not requested".to_owned());
-            }
-        }
-    }
-    j.untested("nothing changed while the prober listened");
-}
-
-fn only_uris(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence) {
-        let uris = stream.call.request.at("/params/notifications/resourceSubscriptions");
-        let Some(uris) = uris.as_array().filter(|uris| !uris.is_empty()) else { continue };
-        for message in stream.messages.iter().filter(|it| it.method() == Some(UPDATED)) {
-            let uri = message.at("/params/uri").as_str().unwrap_or_default();
-            let is_requested = uris.iter().filter_map(Value::as_str).any(|it| is_at_or_below(uri, it));
-            j.check(is_requested, message, || format!("{uri:?}"));
-        }
-    }
-    j.untested("no watched resource changed");
-}
-
 /// What comes on streams: over HTTP all of it, else what only a stream can carry.
 fn carried<'e>(evidence: &'e Evidence<'_>, streams: &[Stream<'e>]) -> Vec<&'e Message<'e>> {
     let listening: HashSet<_> = streams.iter().map(|stream| stream.call.request.place.connection).collect();
@@ -250,87 +298,18 @@ fn carried<'e>(evidence: &'e Evidence<'_>, streams: &[Stream<'e>]) -> Vec<&'e Me
     over_http.chain(on_pipes.map(|it| it as &Message<'_>)).collect()
 }
 
-fn tagged(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in carried(evidence, &all_streams(evidence)) {
-        j.check(!tag(message).is_null(), message, || {
-            format!("`{}` without an id", message.method().unwrap_or_default())
-        });
-    }
+fn tagged(e: &Evidence<'_>, j: &mut Judgement) {
+    carried(e, &all_streams(e)).into_iter().must(
+        j,
+        |message| !tag(message).is_null(),
+        |message| format!("`{}` without an id", message.method().unwrap_or_default()),
+    );
 }
 
-fn demultiplexed(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let streams = all_streams(evidence);
-    let places = places(&streams);
-    for stream in streams.iter().filter(|it| it.call.request.exchange.is_some()) {
-        let tagged = stream.messages.iter().filter(|it| it.method() != Some(ACKNOWLEDGED) && !tag(it).is_null());
-        for message in tagged {
-            j.check(tag(message) == stream.id(), message, || format!("{} on {}", shown(tag(message)), stream.id()));
-        }
-    }
-    for message in carried(evidence, &streams).iter().filter(|it| it.exchange.is_none() && type_of(it).is_some()) {
-        if !tag(message).is_null() {
-            j.check(places.contains(&message.place), message, || format!("{}, an unknown id", shown(tag(message))));
-        }
-    }
-    j.untested("nothing changed while the prober listened");
-}
-
-fn final_response(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in all_streams(evidence) {
-        if let Some(result) = stream.call.result() {
-            let found = result.pointer(&format!("/_meta/{SUBSCRIPTION_ID}")).unwrap_or(&Value::Null);
-            j.check_answer(found == stream.id(), &stream.call, || format!("the id {}", shown(found)));
-        }
-    }
-    j.untested("the server ended no subscription");
-}
-
-fn untagged(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let places = places(&all_streams(evidence));
-    let notifications = evidence.received().filter(|it| it.kind == Kind::Notification && is_scoped(it));
-    for message in notifications.filter(|it| !places.contains(&it.place)) {
-        j.check(tag(message).is_null(), message, || format!("the id {}", shown(tag(message))));
-    }
-}
-
-fn no_progress(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence) {
-        let Some(acknowledgement) = stream.acknowledgement() else { continue };
-        let scoped = stream.messages.iter().find(|it| is_scoped(it));
-        j.check(scoped.is_none(), scoped.unwrap_or(&acknowledgement), || {
-            scoped.map(|it| format!("`{}`", it.method().unwrap_or_default())).unwrap_or_default()
-        });
-    }
-}
-
-fn not_on_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (connection, exchange) in evidence.exchanges().filter(|(_, exchange)| exchange.is_stream()) {
-        let sent = exchange.messages.iter().filter_map(|index| connection.messages.get(*index));
-        if sent.clone().any(|it| !it.is_from_server() && it.method() == Some(LISTEN)) {
-            continue;
-        }
-        let change = sent.clone().find(|it| it.is_from_server() && type_of(it).is_some());
-        j.check_at(change.is_none(), None, change.map(|it| it.place).into_iter().collect(), || {
-            change.map(|it| format!("`{}`", it.method().unwrap_or_default())).unwrap_or_default()
-        });
-    }
-}
-
-fn needs_subscription(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let listened = connection.calls().find(|call| call.method() == LISTEN).map(|call| call.request.place);
-        for message in connection.messages.iter().filter(|it| it.is_from_server() && type_of(it).is_some()) {
-            let holds = listened.is_some_and(|place| place < message.place);
-            j.check(holds, message, || format!("`{}`", message.method().unwrap_or_default()));
-        }
-    }
-    j.untested("nothing changed");
-}
-
-fn closed(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence) {
+fn closed(e: &Evidence<'_>, j: &mut Judgement) {
+    for stream in streams(e) {
         let place = stream.call.request.place;
-        let Some(connection) = connection(evidence, place).filter(|_| stream.is_case("listen/cancelled")) else {
+        let Some(connection) = connection(e, place).filter(|_| stream.is_case("listen/cancelled")) else {
             continue;
         };
         if stream.acknowledgement().is_none() {
@@ -339,7 +318,7 @@ fn closed(evidence: &Evidence<'_>, j: &mut Judgement) {
         let mut later = connection.calls().filter(|it| it.request.place > place && it.method() != LISTEN).peekable();
         if later.peek().is_some() || connection.ended_by_server() {
             let is_answered = later.any(|call| call.is_served());
-            j.check_answer(is_answered, &stream.call, || "no answer to any later request".to_owned());
+            j.check_answer(is_answered, &stream.call, || "no answer to any later request");
         }
     }
     j.untested("no subscription was acknowledged");
@@ -347,69 +326,33 @@ fn closed(evidence: &Evidence<'_>, j: &mut Judgement) {
 
 /// When the client cancelled each of its requests, by id.
 fn cancellations(connection: &Connection<'_>) -> HashMap<String, EventRef> {
-    let sent = connection.messages.iter().filter(|it| !it.is_from_server());
+    let sent = connection.sent();
     let cancelled = sent.filter(|it| it.method() == Some("notifications/cancelled"));
     cancelled.map(|it| (it.at("/params/requestId").to_string(), it.place)).collect()
 }
 
-fn cancelled(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence).iter().filter(|it| it.acknowledgement().is_some()) {
-        let Some(connection) = connection(evidence, stream.call.request.place) else { continue };
+fn cancelled(e: &Evidence<'_>, j: &mut Judgement) {
+    for stream in streams(e).iter().filter(|it| it.acknowledgement().is_some()) {
+        let Some(connection) = connection(e, stream.call.request.place) else { continue };
         let Some(cancelled) = cancellations(connection).get(&stream.id().to_string()).copied() else { continue };
         // After the second answer to a later request, the server has read the cancellation.
         let later = connection.calls().filter(|call| call.request.place > cancelled && call.method() != LISTEN);
         let Some(read) = later.filter_map(|call| call.response).nth(1).map(|it| it.place) else { continue };
         let late = stream.messages.iter().find(|it| it.place > read);
-        j.check_at(late.is_none(), None, vec![cancelled, late.map_or(read, |it| it.place)], || {
-            format!("`{}` after the cancellation", late.and_then(|it| it.method()).unwrap_or_default())
-        });
-    }
-}
-
-fn graceful(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence).iter().filter(|it| it.acknowledgement().is_some()) {
-        let Some(connection) = connection(evidence, stream.call.request.place) else { continue };
-        let is_ended = match stream.call.http {
-            Some(http) => http.is_whole == Some(true),
-            None => connection.ended_by_server(),
-        };
-        let is_cancelled = || {
-            let cancelled = connection.messages.iter().filter(|it| it.method() == Some("notifications/cancelled"));
-            cancelled.filter(|it| it.is_from_server()).any(|it| it.at("/params/requestId") == stream.id())
-        };
-        let is_answered = stream.call.result().is_some();
-        if is_answered || is_ended {
-            let holds = is_answered || (stream.call.http.is_none() && is_cancelled());
-            j.check_answer(holds, &stream.call, || "the end of the stream without a response".to_owned());
-        }
-    }
-    j.untested("the server ended no subscription");
-}
-
-fn content_type(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence).iter().filter(|it| !it.is_refused()) {
-        let Some(http) = stream.call.http.filter(|http| http.status.is_some()) else { continue };
-        j.check_answer(http.is_stream(), &stream.call, || format!("{:?}", http.media_type()));
-    }
-}
-
-fn stays_open(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for stream in streams(evidence).iter().filter(|it| it.acknowledgement().is_some() && it.wants_declared(evidence)) {
-        if let Some(http) = stream.call.http {
-            j.check_answer(http.is_whole.is_none(), &stream.call, || "the end of the stream".to_owned());
-        }
+        let found = || format!("`{}` after the cancellation", late.and_then(|it| it.method()).unwrap_or_default());
+        j.check_at(late.is_none(), None, vec![cancelled, late.map_or(read, |it| it.place)], found);
     }
 }
 
 /// Checks that a change of a list between two readings reaches those that listen for it.
-fn changed(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, number: usize) {
+fn changed(e: &Evidence<'_>, j: &mut Judgement, method: &str, number: usize) {
     let (key, _, notification) = TYPES[number];
     let mut changes: HashMap<usize, EventRef> = HashMap::new();
     let mut before: HashMap<usize, (EventRef, BTreeSet<String>)> = HashMap::new();
-    let (list, name) = super::common::LISTS.iter().find(|(it, ..)| *it == method).map_or(("", ""), |it| (it.1, it.2));
-    for reading in readings(evidence, method) {
+    let (list, name) = super::common::keys(method);
+    for reading in readings(e, method) {
         let Some(place) = reading.pages.first().map(|(call, _)| call.request.place) else { continue };
-        let items = reading.pages.iter().flat_map(|(_, result)| result[list].as_array().into_iter().flatten());
+        let items = reading.pages.iter().flat_map(|(_, result)| elements(&result[list]));
         let names: BTreeSet<_> = items.filter_map(|item| Some(item[name].as_str()?.to_owned())).collect();
         if let Some((earlier, old)) = before.insert(place.connection, (place, names.clone()))
             && old != names
@@ -417,18 +360,17 @@ fn changed(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, number: usi
             changes.entry(place.connection).or_insert(earlier);
         }
     }
-    for stream in streams(evidence).iter().filter(|it| !it.is_case("listen/cancelled")) {
+    for stream in streams(e).iter().filter(|it| !it.is_case("listen/cancelled")) {
         let place = stream.call.request.place;
         let (Some(acknowledgement), Some(changed)) = (stream.acknowledgement(), changes.get(&place.connection)) else {
             continue;
         };
         let is_granted = is_wanted(acknowledgement.at(&format!("/params/notifications/{key}")));
-        let is_whole = connection(evidence, place).is_some_and(|it| it.closed.is_some());
+        let is_whole = connection(e, place).is_some_and(|it| it.closed.is_some());
         if is_granted && is_whole && acknowledgement.place < *changed {
             let is_told = stream.messages.iter().any(|it| it.method() == Some(notification));
-            j.check_at(is_told, stream.call.request.case.map(ToOwned::to_owned), vec![place, *changed], || {
-                format!("another list, and no `{notification}`")
-            });
+            let found = || format!("another list, and no `{notification}`");
+            j.check_at(is_told, stream.call.request.case, vec![place, *changed], found);
         }
     }
     j.untested("the list did not change while the prober listened");

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use crate::{Judgement, Message};
+use crate::{Evidence, Judgement, Message};
 
 /// How many random bits an id needs, about.
 const LEAST_BITS: f64 = 60.0;
@@ -41,6 +41,17 @@ pub(super) fn each<'e>(
         }
     }
     j.untested(NO_TASK);
+}
+
+/// Checks that the ids of tasks cannot be guessed where nothing else protects them.
+pub(super) fn secret_ids(e: &Evidence<'_>, j: &mut Judgement, seen: Vec<Seen<'_>>) {
+    if e.is_authorized() {
+        return j.untested("each request is authorized");
+    }
+    let ids: BTreeSet<_> = seen.iter().filter_map(|it| it.task["taskId"].as_str()).collect();
+    let guessable = guessable(&ids);
+    let is_secret = |it: &Value| !it["taskId"].as_str().is_some_and(|id| guessable.contains(&id));
+    each(seen.into_iter(), j, is_secret, |it| members(it, &["taskId"]));
 }
 
 /// Why nothing could be said of a task.
@@ -102,7 +113,7 @@ pub(super) fn is_time(value: &Value) -> bool {
 }
 
 /// The ids that can be guessed: what they do not have in common is short, or of few different characters.
-pub(super) fn guessable<'v>(ids: &BTreeSet<&'v str>) -> Vec<&'v str> {
+fn guessable<'v>(ids: &BTreeSet<&'v str>) -> Vec<&'v str> {
     // The ends of a sorted set have the beginning that all have.
     let common = match (ids.first(), ids.last()) {
         (Some(first), Some(last)) if ids.len() > 1 => {

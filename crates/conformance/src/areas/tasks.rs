@@ -1,16 +1,15 @@
 //! The tasks of 2025-11-25.
 
 use rehearse_protocol::names::{META_RELATED_TASK, SESSION_HEADER};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use rehearse_document::json_schema::accepts;
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{error_code, is_refused_elsewhere, items, on_one_stream, readings, shown},
-    task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
-};
+use super::Judge;
+use super::common::{error_code, items, on_one_stream, readings, shown};
+use super::query::{Calls, Messages, Parts, Query, elements};
+use super::task::{NO_TASK, Seen, each, is_ended, is_final, is_status, is_time, members, secret_ids};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Material};
 
 const CALL: &str = "tools/call";
@@ -24,18 +23,14 @@ const SLOW: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.caps.shape", |e, j| {
-        for (call, result) in e.results_of("initialize").filter(|(call, _)| call.request.case.is_none()) {
-            let tasks = &result["capabilities"]["tasks"];
-            let parts = ["", "/list", "/cancel", "/requests", "/requests/tools", "/requests/tools/call"];
-            let holds = parts.iter().filter_map(|part| tasks.pointer(part)).all(Value::is_object);
-            j.check_at(holds, None, call.places(), || shown(tasks));
-        }
+        let parts = ["", "/list", "/cancel", "/requests", "/requests/tools", "/requests/tools/call"];
+        let is_right = |tasks: &Value| parts.iter().filter_map(|part| tasks.pointer(part)).all(Value::is_object);
+        e.results_of("initialize").plain().at("capabilities").at("tasks").must(j, is_right, shown);
     }),
     ("tasks.create.result", |e, j| {
-        for call in augmented(e).filter(|call| call.result().is_some()) {
-            j.check_call(call.result().is_some_and(|it| it["task"].is_object()), &call);
-        }
-        j.untested("no tool with `taskSupport` was called, or the server refused; --allow-tool NAME allows one");
+        augmented(e)
+            .filter(|call| call.has_result())
+            .must_get(j, |call| call.result().is_some_and(|it| it["task"].is_object()))
     }),
     ("tasks.create.prompt", |e, j| {
         let took = |call: &Call<'_>| call.response.map(|it| it.time.saturating_sub(call.request.time));
@@ -44,7 +39,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let took = took(&call).unwrap_or_default();
             j.check_answer(took < slowest + SLOW, &call, || format!("{} ms", took.as_millis()));
         }
-        j.untested(NO_TASK);
     }),
     ("tasks.create.id-string", |e, j| {
         let is_id = |it: &Value| it["taskId"].as_str().is_some_and(|id| !id.is_empty());
@@ -53,26 +47,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.create.id-unique", |e, j| {
         let mut ids = HashSet::new();
         for it in created_tasks(e).filter(|it| !it.id().is_empty()) {
-            j.check_subject(ids.insert(it.id()), it.id(), it.message, || "it twice".to_owned());
+            j.check_subject(ids.insert(it.id()), it.id(), it.message, || "it twice");
         }
-        j.untested(NO_TASK);
     }),
-    ("tasks.create.id-entropy", |e, j| {
-        if e.is_authorized() {
-            j.untested("each request is authorized");
-            return;
-        }
-        let ids: BTreeSet<_> = created_tasks(e).filter_map(|it| it.task["taskId"].as_str()).collect();
-        let guessable: HashSet<_> = guessable(&ids).into_iter().collect();
-        each(
-            created_tasks(e),
-            j,
-            |it| !it["taskId"].as_str().is_some_and(|id| guessable.contains(id)),
-            |it| members(it, &["taskId"]),
-        );
-    }),
+    ("tasks.create.id-entropy", |e, j| secret_ids(e, j, created_tasks(e).collect())),
     ("tasks.create.begins-working", |e, j| {
-        each(created_tasks(e), j, |it| it["status"] == "working", |it| members(it, &["status"]));
+        each(created_tasks(e), j, |it| it["status"] == "working", |it| members(it, &["status"]))
     }),
     ("tasks.create.timestamps", |e, j| {
         let holds = |it: &Value| is_time(&it["createdAt"]) && is_time(&it["lastUpdatedAt"]);
@@ -84,11 +64,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tasks.create.related-task", related),
     ("tasks.neg.forbidden-32601", |e, j| {
-        for call in e.case("tasks/forbidden-call").filter(|call| call.response.is_some() && !is_refused_elsewhere(call))
-        {
+        for call in e.case("tasks/forbidden-call").reached() {
             j.check_code(&[-32601], &call);
         }
-        j.untested("no tool without `taskSupport` may be called; --allow-tool NAME allows one");
     }),
     ("tasks.neg.required-32601", |e, j| {
         let required: HashSet<_> = items(e, "tools/list")
@@ -96,58 +74,46 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             .map(|(_, name, _)| name)
             .collect();
         let plain = e.calls_of(CALL).filter(|it| it.request.params().get("task").is_none() && it.response.is_some());
-        for call in plain.filter(|call| !is_refused_elsewhere(call)) {
-            if call.request.params()["name"].as_str().is_some_and(|name| required.contains(name)) {
-                j.check_call(matches!(call.error_code(), Some(-32601 | -32600)), &call);
-            }
-        }
-        j.untested("no tool that requires tasks may be called; --allow-tool NAME allows one");
+        plain
+            .filter(|call| !call.is_refused_elsewhere())
+            .filter(|call| call.request.params()["name"].as_str().is_some_and(|name| required.contains(name)))
+            .must_get(j, |call| matches!(call.error_code(), Some(-32601 | -32600)));
     }),
     ("tasks.get.works", |e, j| {
         let cancelled: HashSet<_> = normal(e, CANCEL).map(|call| task_id(&call)).collect();
         let expiry = expiry(e);
-        for call in normal(e, GET).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        for call in normal(e, GET).reached() {
             let id = task_id(&call);
             let Some(end) = expiry.get(id).filter(|_| !cancelled.contains(id)) else { continue };
             let is_expired = end.is_some_and(|end| call.response.is_some_and(|it| it.time >= end));
-            if !is_expired || call.result().is_some() {
-                j.check_at(
-                    call.result().is_some_and(|it| it["taskId"] == id),
-                    Some(id.to_owned()),
-                    call.places(),
-                    || call.result().map_or_else(|| call.answer_text(), |it| members(it, &["taskId"])),
-                );
+            if !is_expired || call.has_result() {
+                let is_own = call.result().is_some_and(|it| it["taskId"] == id);
+                let found = || call.result().map_or_else(|| call.answer_text(), |it| members(it, &["taskId"]));
+                j.check_at(is_own, Some(id), call.places(), found);
             }
         }
-        j.untested(NO_TASK);
     }),
     ("tasks.get.unknown-32602", |e, j| error_code(e, j, "unknown-names/task", &[-32602])),
     ("tasks.get.no-related-meta", |e, j| {
+        let found = |it: &Value| shown(&it[META_RELATED_TASK]);
         for method in [GET, LIST, CANCEL] {
-            for (call, result) in e.results_of(method) {
-                let related = result["_meta"].get(META_RELATED_TASK);
-                j.check_at(related.is_none(), Some(method.to_owned()), call.places(), || {
-                    related.map(shown).unwrap_or_default()
-                });
-            }
+            let metas = e.results_of(method).by_method().at("_meta");
+            metas.must(j, |it| it.get(META_RELATED_TASK).is_none(), found);
         }
-        j.untested(NO_TASK);
     }),
     ("tasks.get.param-wins", |e, j| {
         let known: HashSet<_> = got(e).map(|it| it.id()).collect();
-        for call in e.case("tasks/other-meta").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        for call in e.case("tasks/other-meta").reached() {
             let id = task_id(&call);
             if known.contains(id) {
-                j.check_answer(call.result().is_some_and(|it| it["taskId"] == id), &call, || {
-                    call.result().map_or_else(|| call.answer_text(), |it| members(it, &["taskId"]))
-                });
+                let found = || call.result().map_or_else(|| call.answer_text(), |it| members(it, &["taskId"]));
+                j.check_answer(call.result().is_some_and(|it| it["taskId"] == id), &call, found);
             }
         }
-        j.untested(NO_TASK);
     }),
     ("tasks.status.transitions", |e, j| is_final(answered(e), j)),
     ("tasks.status.enum", |e, j| {
-        each(all(e), j, |it| it["status"].as_str().is_some_and(is_status), |it| members(it, &["status"]));
+        each(all(e), j, |it| it["status"].as_str().is_some_and(is_status), |it| members(it, &["status"]))
     }),
     ("tasks.status.failed-has-message", |e, j| {
         let holds = |it: &Value| it["statusMessage"].as_str().is_some_and(|it| !it.is_empty());
@@ -156,65 +122,70 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tasks.status.iserror-is-failed", |e, j| {
         let status = ends(e);
         for (call, _) in e.results_of(RESULT).filter(|(_, result)| result["isError"] == true) {
-            if let Some(status) = status.get(task_id(&call)).filter(|status| **status != "cancelled") {
-                let places = call.places();
-                j.check_at(*status == "failed", Some(task_id(&call).to_owned()), places, || format!("{status:?}"));
-            }
+            let Some(status) = status.get(task_id(&call)).filter(|status| **status != "cancelled") else { continue };
+            j.check_at(*status == "failed", Some(task_id(&call)), call.places(), || format!("{status:?}"));
         }
-        j.untested("no task had a result with `isError: true`");
     }),
     ("tasks.result.blocks", blocks),
     ("tasks.result.same-shape", same_shape),
     ("tasks.result.error-passthrough", |e, j| {
         let status = ends(e);
-        for call in normal(e, RESULT).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-            if status.get(task_id(&call)) == Some(&"failed") {
-                let is_error = call.error_code().is_some() || call.result().is_some_and(|it| it["isError"] == true);
-                j.check_at(is_error, Some(task_id(&call).to_owned()), call.places(), || call.answer_text());
-            }
-        }
-        j.untested("no task failed");
+        let failed = normal(e, RESULT).reached().filter(|call| status.get(task_id(call)) == Some(&"failed"));
+        let is_error = |it: &Value| it["isError"] == true;
+        let failed = failed.by(|call| Some(task_id(call)));
+        failed.must_get(j, |call| call.has_error() || call.result().is_some_and(is_error));
     }),
     ("tasks.result.related-task", |e, j| {
         for (call, result) in e.results_of(RESULT) {
             let related = &result["_meta"][META_RELATED_TASK]["taskId"];
-            j.check_at(related == task_id(&call), Some(task_id(&call).to_owned()), call.places(), || shown(related));
+            j.check_at(related == task_id(&call), Some(task_id(&call)), call.places(), || shown(related));
         }
-        j.untested("no task ended in time");
     }),
     ("tasks.list.includes", includes),
     ("tasks.list.cursor-32602", |e, j| error_code(e, j, "tasks/bad-cursor", &[-32602])),
     ("tasks.list.undeclared-32601", |e, j| error_code(e, j, "tasks/undeclared-list", &[-32601])),
     ("tasks.list.no-auth-no-list", |e, j| {
-        for (call, _) in e.results_of("initialize").filter(|(call, _)| call.request.case.is_none()) {
+        for (call, _) in e.results_of("initialize").plain() {
             let Some(http) = call.http.filter(|_| j.violations.is_empty()) else { continue };
             let is_known = http.request_header("authorization").or(http.header(SESSION_HEADER)).is_some();
-            j.check_at(is_known, None, call.places(), || "neither a session nor authorization".to_owned());
+            j.check_at(is_known, None, call.places(), || "neither a session nor authorization");
         }
     }),
     ("tasks.cancel.works", cancels),
-    ("tasks.cancel.terminal-32602", |e, j| {
-        error_code(e, j, "tasks/cancel-ended", &[-32602]);
-        j.untested("no task ended in time");
-    }),
+    ("tasks.cancel.terminal-32602", |e, j| error_code(e, j, "tasks/cancel-ended", &[-32602])),
     ("tasks.notify.status-params", |e, j| {
         let is_whole = |it: &Value| {
             ["taskId", "status", "createdAt", "lastUpdatedAt"].iter().all(|key| it[*key].is_string())
                 && it.get("ttl").is_some_and(|ttl| ttl.is_number() || ttl.is_null())
         };
-        for it in notified(e) {
-            j.check(is_whole(it.task), it.message, || shown(it.task));
-        }
-        j.untested("the server sent no `notifications/tasks/status`");
+        e.notifications(STATUS).pointer("/params").must(j, is_whole, shown);
     }),
-    ("tasks.progress.token-lives", progress_stops),
-    ("tasks.get.no-sse", |e, j| {
-        for call in normal(e, GET).filter(|call| call.response.is_some()) {
-            if let Some(http) = call.http.filter(|_| j.violations.is_empty()) {
-                j.check_at(!http.is_stream(), None, call.places(), || "an event stream".to_owned());
-            }
+    ("tasks.progress.token-lives", |e, j| {
+        let mut ended: HashMap<&str, Seen<'_>> = HashMap::new();
+        for it in answered(e).filter(|it| is_ended(it.status())) {
+            ended.entry(it.id()).or_insert(it);
         }
-        j.untested(NO_TASK);
+        let token = |connection: usize, token: &Value| format!("{connection} {token}");
+        let tasks: HashMap<_, _> = created(e)
+            .filter_map(|(call, task)| {
+                let own = call.request.params()["_meta"].get("progressToken")?;
+                Some((token(call.request.place.connection, own), (task["taskId"].as_str()?, call.response?.place)))
+            })
+            .collect();
+        for progress in e.notifications("notifications/progress") {
+            let key = token(progress.place.connection, &progress.params()["progressToken"]);
+            let Some((id, _)) = tasks.get(&key).filter(|(_, created)| *created < progress.place) else { continue };
+            let end = ended.get(id).filter(|end| on_one_stream(end.message, progress));
+            let found = || format!("progress of the task {id} after its end");
+            j.check(end.is_none_or(|end| end.message.place >= progress.place), progress, found);
+        }
+        j.untested("no task reported progress");
+    }),
+    ("tasks.get.no-sse", |e, j| {
+        for call in normal(e, GET).responded() {
+            let Some(http) = call.http.filter(|_| j.violations.is_empty()) else { continue };
+            j.check_at(!http.is_stream(), None, call.places(), || "an event stream");
+        }
     }),
 ];
 
@@ -256,7 +227,7 @@ fn created_tasks<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Seen<'e
 
 /// The requests of a method that are normal work.
 fn normal<'e>(evidence: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = Call<'e>> {
-    evidence.calls_of(method).filter(|call| call.request.case.is_none())
+    evidence.calls_of(method).plain()
 }
 
 fn task_id<'e>(call: &Call<'e>) -> &'e str {
@@ -281,10 +252,8 @@ fn answered<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Seen<'e>> {
 }
 
 fn all<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Seen<'e>> {
-    let listed = results(evidence, LIST).flat_map(|it| {
-        let tasks = it.task["tasks"].as_array().into_iter().flatten();
-        tasks.map(move |task| Seen { task, ..it })
-    });
+    let listed =
+        results(evidence, LIST).flat_map(|it| elements(&it.task["tasks"]).map(move |task| Seen { task, ..it }));
     answered(evidence).chain(listed).chain(notified(evidence))
 }
 
@@ -303,8 +272,8 @@ fn expiry<'e>(evidence: &'e Evidence<'_>) -> HashMap<&'e str, Option<std::time::
 }
 
 /// What the server asks while `tasks/result` is under way and no call without a task is; and progress after the creation.
-fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn related(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let tasks: HashMap<String, (&str, crate::EventRef)> = connection
             .calls()
             .filter_map(|call| {
@@ -346,11 +315,11 @@ fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// An answer of `tasks/result` must not be followed by a task that still works.
-fn blocks(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn blocks(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let mut status: HashMap<&str, &str> = HashMap::new();
         let mut early: HashMap<&str, Call<'_>> = HashMap::new();
-        for call in connection.calls().filter(|call| call.request.case.is_none()) {
+        for call in connection.calls().plain() {
             let id = task_id(&call);
             match (call.method(), call.result()) {
                 (CALL, Some(result)) => {
@@ -365,15 +334,13 @@ fn blocks(evidence: &Evidence<'_>, j: &mut Judgement) {
                     if answer.is_some_and(|answer| answer < call.request.place)
                         && let Some(early) = early.remove(id)
                     {
-                        let places = [early.places(), call.places()].concat();
-                        j.check_at(is_ended(now), Some(id.to_owned()), places, || {
-                            format!("{}, and then the status {now:?}", early.answer_text())
-                        });
+                        let found = || format!("{}, and then the status {now:?}", early.answer_text());
+                        j.check_at(is_ended(now), Some(id), [early.places(), call.places()].concat(), found);
                     }
                 }
                 (RESULT, _)
                     if call.response.is_some()
-                        && !is_refused_elsewhere(&call)
+                        && !call.is_refused_elsewhere()
                         && status.get(id).is_some_and(|it| !is_ended(it)) =>
                 {
                     early.insert(id, call);
@@ -385,14 +352,14 @@ fn blocks(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested("`tasks/result` was not answered in time, or no task worked long enough");
 }
 
-fn same_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn same_shape(e: &Evidence<'_>, j: &mut Judgement) {
     let schemas: HashMap<_, _> =
-        items(evidence, "tools/list").filter_map(|(tool, name, _)| Some((name, tool.get("outputSchema")?))).collect();
-    let tools: HashMap<_, _> = created(evidence)
+        items(e, "tools/list").filter_map(|(tool, name, _)| Some((name, tool.get("outputSchema")?))).collect();
+    let tools: HashMap<_, _> = created(e)
         .filter_map(|(call, task)| Some((task["taskId"].as_str()?, call.request.params()["name"].as_str()?)))
         .collect();
-    let status = ends(evidence);
-    for call in normal(evidence, RESULT).filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+    let status = ends(e);
+    for call in normal(e, RESULT).reached() {
         let id = task_id(&call);
         if status.get(id) != Some(&"completed") || call.error_code() == Some(-32602) {
             continue;
@@ -403,19 +370,17 @@ fn same_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
             None => true,
         };
         let holds = call.result().is_some_and(|it| it["content"].is_array() && fits(it));
-        j.check_at(holds, Some(id.to_owned()), call.places(), || {
-            call.result().map_or_else(|| call.answer_text(), shown)
-        });
+        j.check_at(holds, Some(id), call.places(), || call.result().map_or_else(|| call.answer_text(), shown));
     }
     j.untested("no task was completed in time");
 }
 
 /// The first whole reading of the list after a task was got.
-fn includes(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let cancelled: HashSet<_> = normal(evidence, CANCEL).map(|call| task_id(&call)).collect();
-    let expiry = expiry(evidence);
-    let begins: Vec<_> = got(evidence).map(|it| (it.message.place, it.id())).collect();
-    let readings = readings(evidence, LIST);
+fn includes(e: &Evidence<'_>, j: &mut Judgement) {
+    let cancelled: HashSet<_> = normal(e, CANCEL).map(|call| task_id(&call)).collect();
+    let expiry = expiry(e);
+    let begins: Vec<_> = got(e).map(|it| (it.message.place, it.id())).collect();
+    let readings = readings(e, LIST);
     let is_after = |call: &Call<'_>| {
         begins
             .first()
@@ -429,23 +394,23 @@ fn includes(evidence: &Evidence<'_>, j: &mut Judgement) {
         j.untested(NO_TASK);
         return;
     };
-    let tasks = reading.pages.iter().flat_map(|(_, result)| result["tasks"].as_array().into_iter().flatten());
+    let tasks = reading.pages.iter().flat_map(|(_, result)| elements(&result["tasks"]));
     let listed: HashSet<_> = tasks.filter_map(|task| task["taskId"].as_str()).collect();
     for (place, id) in begins.iter().filter(|(place, _)| place.connection == first.request.place.connection) {
         let Some(end) = expiry.get(id).filter(|_| *place < first.request.place) else { continue };
         let is_expired = end.is_some_and(|end| first.response.is_some_and(|it| it.time >= end));
         let was_cancelled = cancelled.contains(id) && !listed.contains(id);
         if !is_expired && !was_cancelled {
-            j.check_at(listed.contains(id), Some((*id).to_owned()), first.places(), || "no such task".to_owned());
+            j.check_at(listed.contains(id), Some(id), first.places(), || "no such task");
         }
     }
 }
 
-fn cancels(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn cancels(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let mut status: HashMap<&str, &str> = HashMap::new();
         let mut refused: HashMap<&str, Call<'_>> = HashMap::new();
-        for call in connection.calls().filter(|call| call.request.case.is_none()) {
+        for call in connection.calls().plain() {
             let id = task_id(&call);
             match (call.method(), call.result()) {
                 (CALL, Some(result)) => {
@@ -459,26 +424,23 @@ fn cancels(evidence: &Evidence<'_>, j: &mut Judgement) {
                     match refused.remove(id) {
                         Some(_) if is_ended(now) => j.untested("the task ended before it could be cancelled"),
                         Some(refused) => {
-                            let places = [refused.places(), call.places()].concat();
-                            j.check_at(false, Some(id.to_owned()), places, || {
-                                format!("{}, and then the status {now:?}", refused.answer_text())
-                            });
+                            let found = || format!("{}, and then the status {now:?}", refused.answer_text());
+                            j.check_at(false, Some(id), [refused.places(), call.places()].concat(), found);
                         }
                         None => {}
                     }
                 }
-                (CANCEL, result) if status.get(id).is_some_and(|it| !is_ended(it)) && !is_refused_elsewhere(&call) => {
+                (CANCEL, result) if status.get(id).is_some_and(|it| !is_ended(it)) && !call.is_refused_elsewhere() => {
                     match result {
                         Some(result) => {
                             status.insert(id, "cancelled");
-                            j.check_at(result["status"] == "cancelled", Some(id.to_owned()), call.places(), || {
-                                members(result, &["status"])
-                            });
+                            let found = || members(result, &["status"]);
+                            j.check_at(result["status"] == "cancelled", Some(id), call.places(), found);
                         }
                         // The code of a task that has ended.
                         None if call.error_code() == Some(-32602) => drop(refused.insert(id, call)),
                         None if call.response.is_some() => {
-                            j.check_at(false, Some(id.to_owned()), call.places(), || call.answer_text())
+                            j.check_at(false, Some(id), call.places(), || call.answer_text())
                         }
                         None => {}
                     }
@@ -488,27 +450,4 @@ fn cancels(evidence: &Evidence<'_>, j: &mut Judgement) {
         }
     }
     j.untested("no task worked long enough");
-}
-
-fn progress_stops(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut ended: HashMap<&str, Seen<'_>> = HashMap::new();
-    for it in answered(evidence).filter(|it| is_ended(it.status())) {
-        ended.entry(it.id()).or_insert(it);
-    }
-    let token = |connection: usize, token: &Value| format!("{connection} {token}");
-    let tasks: HashMap<_, _> = created(evidence)
-        .filter_map(|(call, task)| {
-            let own = call.request.params()["_meta"].get("progressToken")?;
-            Some((token(call.request.place.connection, own), (task["taskId"].as_str()?, call.response?.place)))
-        })
-        .collect();
-    for progress in evidence.notifications("notifications/progress") {
-        let key = token(progress.place.connection, &progress.params()["progressToken"]);
-        let Some((id, _)) = tasks.get(&key).filter(|(_, created)| *created < progress.place) else { continue };
-        let end = ended.get(id).filter(|end| on_one_stream(end.message, progress));
-        j.check(end.is_none_or(|end| end.message.place >= progress.place), progress, || {
-            format!("progress of the task {id} after its end")
-        });
-    }
-    j.untested("no task reported progress");
 }

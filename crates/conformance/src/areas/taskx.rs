@@ -1,15 +1,14 @@
 //! The tasks extension of 2026-07-28 (`io.modelcontextprotocol/tasks`, SEP-2663).
 
 use rehearse_protocol::names::{META_CLIENT_CAPABILITIES, META_RELATED_TASK, NAME_HEADER, TASKS_EXTENSION};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    common::{connection, error_code, is_refused_elsewhere, shown},
-    task::{NO_TASK, Seen, each, guessable, is_ended, is_final, is_status, is_time, members},
-};
+use super::Judge;
+use super::common::{capabilities, connection, error_code, shown};
+use super::query::{Calls, Parts, Query};
+use super::task::{NO_TASK, Seen, each, is_ended, is_final, is_status, is_time, members, secret_ids};
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
 const CALL: &str = "tools/call";
@@ -21,13 +20,10 @@ const ASKED: [(&str, &str); 3] =
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("taskx.caps.declared-object", |e, j| {
-        for (call, result) in e.results_of("server/discover").filter(|(call, _)| call.request.case.is_none()) {
-            let declared = &result["capabilities"]["extensions"][TASKS_EXTENSION];
-            j.check_at(declared.is_object(), None, call.places(), || shown(declared));
-        }
+        capabilities(e).at("extensions").at(TASKS_EXTENSION).must(j, Value::is_object, shown)
     }),
     ("taskx.create.only-if-declared", |e, j| {
-        undeclared_calls(e, j, |call, _| call.result().is_some_and(is_created).then_some(false).or(Some(true)));
+        undeclared_calls(e, j, |call, _| call.result().is_some_and(is_created).then_some(false).or(Some(true)))
     }),
     ("taskx.create.required-32021", |e, j| {
         undeclared_calls(e, j, |call, is_completed| match call.error_code() {
@@ -40,19 +36,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("taskx.create.result-type", |e, j| {
-        for (call, result) in e.results_of(CALL).filter(|(_, result)| is_created(result)) {
-            j.check_at(result["resultType"] == "task", None, call.places(), || members(result, &["resultType"]));
-        }
-        j.untested(NO_TASK);
+        let results = e.results_of(CALL).filter(|(_, result)| is_created(result));
+        results.must(j, |result| result["resultType"] == "task", |result| members(result, &["resultType"]));
     }),
     ("taskx.create.flat-fields", |e, j| each(all(e), j, is_flat, shown)),
     ("taskx.create.only-tools-call", |e, j| {
         let others = e.calls().filter(|call| !matches!(call.method(), CALL | GET) && is_declared(call));
-        for (call, result) in others.filter_map(|call| Some((call, call.result()?))) {
-            j.check_at(result["resultType"] != "task", Some(call.method().to_owned()), call.places(), || {
-                "a task".to_owned()
-            });
-        }
+        let results = others.filter_map(|call| Some((call, call.result()?))).by_method();
+        results.must(j, |result| result["resultType"] != "task", |_| "a task");
     }),
     ("taskx.create.durable", |e, j| {
         let mut gets = HashMap::new();
@@ -61,76 +52,55 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
         for (call, result) in created(e) {
             let Some(get) = result["taskId"].as_str().and_then(|id| gets.get(id)) else { continue };
-            if get.response.is_some() && !is_refused_elsewhere(get) {
-                let places = [call.places(), get.places()].concat();
-                j.check_at(get.result().is_some(), None, places, || get.answer_text());
+            if get.response.is_some() && !get.is_refused_elsewhere() {
+                j.check_at(get.result().is_some(), None, [call.places(), get.places()].concat(), || get.answer_text());
             }
         }
-        j.untested(NO_TASK);
     }),
     ("taskx.create.legacy-param-ignored", |e, j| {
         let plain = e.results_of(CALL).filter(|(call, _)| call.request.params().get("task").is_none());
         let working: HashSet<_> = plain.filter_map(|(call, _)| call.request.params()["name"].as_str()).collect();
-        for call in e.case("tasks/legacy-param").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        for call in e.case("tasks/legacy-param").reached() {
             let is_plain = call.result().is_some_and(|it| !is_created(it) && it.get("task").is_none());
             // A tool that always fails says nothing.
             let fails = call.request.params()["name"].as_str().is_none_or(|name| !working.contains(name));
-            if is_plain || call.result().is_some() || !fails {
-                j.check_answer(is_plain || call.error_code() == Some(MISSING), &call, || {
-                    call.result().map_or_else(|| call.answer_text(), shown)
-                });
+            if is_plain || call.has_result() || !fails {
+                let found = || call.result().map_or_else(|| call.answer_text(), shown);
+                j.check_answer(is_plain || call.error_code() == Some(MISSING), &call, found);
             }
         }
-        j.untested("no tool may be called; --allow-tool NAME allows one");
     }),
-    ("taskx.create.id-entropy", |e, j| {
-        if e.is_authorized() {
-            j.untested("each request is authorized");
-            return;
-        }
-        let ids: BTreeSet<_> = created(e).filter_map(|(_, task)| task["taskId"].as_str()).collect();
-        let guessable: HashSet<_> = guessable(&ids).into_iter().collect();
-        each(
-            created_tasks(e),
-            j,
-            |it| !it["taskId"].as_str().is_some_and(|id| guessable.contains(id)),
-            |it| members(it, &["taskId"]),
-        );
-    }),
+    ("taskx.create.id-entropy", |e, j| secret_ids(e, j, created_tasks(e).collect())),
     ("taskx.create.poll-positive", |e, j| {
         for it in all(e) {
             let Some(interval) = it.task.get("pollIntervalMs") else { continue };
             let is_number = interval.is_i64() || interval.is_u64();
-            j.check_subject(is_number && interval.as_i64() != Some(0), it.id(), it.message, || {
-                members(it.task, &["pollIntervalMs"])
-            });
-            if interval.as_i64() == Some(0) {
-                j.at_level(Level::Should);
-            }
+            let found = || members(it.task, &["pollIntervalMs"]);
+            j.check_subject(is_number && interval.as_i64() != Some(0), it.id(), it.message, found);
+            j.at_level_if(interval.as_i64() == Some(0), Level::Should);
         }
-        j.untested("no task has `pollIntervalMs`");
     }),
     ("taskx.create.mrtr-first", |e, j| {
         let is_clean = |it: &Value| it.get("inputRequests").is_none() && it.get("requestState").is_none();
         each(created_tasks(e), j, is_clean, |it| members(it, &["inputRequests", "requestState"]));
     }),
     ("taskx.get.result-complete", |e, j| {
-        each(got(e), j, |it| it["resultType"] == "complete", |it| members(it, &["resultType"]));
+        each(got(e), j, |it| it["resultType"] == "complete", |it| members(it, &["resultType"]))
     }),
     ("taskx.get.working", |e, j| {
         with_status(e, j, "working", |it, _| {
             ["result", "error", "inputRequests"].iter().all(|key| it.get(*key).is_none())
-        });
+        })
     }),
     ("taskx.get.input-required", |e, j| with_status(e, j, "input_required", can_be_answered)),
     ("taskx.get.completed", |e, j| {
-        with_status(e, j, "completed", |it, _| it["result"].is_object() && it["result"]["content"].is_array());
+        with_status(e, j, "completed", |it, _| it["result"].is_object() && it["result"]["content"].is_array())
     }),
     ("taskx.get.failed", |e, j| {
-        with_status(e, j, "failed", |it, _| it["error"]["code"].is_i64() && it["error"]["message"].is_string());
+        with_status(e, j, "failed", |it, _| it["error"]["code"].is_i64() && it["error"]["message"].is_string())
     }),
     ("taskx.get.failed-message", |e, j| {
-        with_status(e, j, "failed", |it, _| it["statusMessage"].as_str().is_some_and(|it| !it.is_empty()));
+        with_status(e, j, "failed", |it, _| it["statusMessage"].as_str().is_some_and(|it| !it.is_empty()))
     }),
     ("taskx.get.iserror-completed", |e, j| {
         let errs = |it: &Seen<'_>| it.task["result"]["isError"] == true || it.status() == "failed";
@@ -139,7 +109,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("taskx.get.unknown-32602", |e, j| error_code(e, j, "unknown-names/task/get", &[-32602])),
     ("taskx.get.no-declaration-32021", |e, j| {
-        for call in e.case("tasks/undeclared").filter(|it| it.response.is_some() && !is_refused_elsewhere(it)) {
+        for call in e.case("tasks/undeclared").reached() {
             refuses(j, &call, call.error_code() == Some(-32602) && call.request.case != Some("tasks/undeclared/known"));
         }
     }),
@@ -151,7 +121,23 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         };
         each(all(e), j, holds, |it| members(it, &["createdAt", "lastUpdatedAt", "ttlMs"]));
     }),
-    ("taskx.get.ttl-not-early", not_early),
+    ("taskx.get.ttl-not-early", |e, j| {
+        let cancelled: HashSet<_> = e.calls_of("tasks/cancel").map(|call| task_id(&call)).collect();
+        let begun: HashMap<_, _> = created_tasks(e).map(|it| (it.id(), it)).collect();
+        let mut ended: HashMap<&str, u64> = HashMap::new();
+        for call in gets_of_tasks(e).filter(|call| !cancelled.contains(task_id(call))) {
+            let (id, Some(response)) = (task_id(&call), call.response) else { continue };
+            let age = begun.get(id).map(|it| response.time.saturating_sub(it.message.time).as_millis());
+            if let (Some(ttl), Some(age)) = (ended.get(id), age)
+                && age < u128::from(*ttl)
+            {
+                j.check_at(call.error_code() != Some(-32602), Some(id), call.places(), || call.answer_text());
+            }
+            let Some(task) = call.result().filter(|it| it["status"].as_str().is_some_and(is_ended)) else { continue };
+            ended.insert(id, task["ttlMs"].as_u64().unwrap_or(if task["ttlMs"].is_null() { u64::MAX } else { 0 }));
+        }
+        j.untested("no task was read again after its end");
+    }),
     ("taskx.get.keys-unique-lifetime", |e, j| {
         let mut requests: HashMap<(&str, &str), &Value> = HashMap::new();
         for it in details(e) {
@@ -160,36 +146,28 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 j.check_subject(first == request, key, it.message, || format!("another request: {}", shown(request)));
             }
         }
-        j.untested("no task asked for input");
     }),
     ("taskx.get.no-request-state", |e, j| {
-        each(got(e), j, |it| it.get("requestState").is_none(), |it| members(it, &["requestState"]));
+        each(got(e), j, |it| it.get("requestState").is_none(), |it| members(it, &["requestState"]))
     }),
     ("taskx.get.no-related-task-meta", |e, j| {
         let is_related = |it: &Value| it["_meta"].get(META_RELATED_TASK).is_some();
         each(got(e), j, |it| !is_related(it) && !is_related(&it["result"]), |_| "`related-task` in `_meta`".to_owned());
     }),
     ("taskx.update.ack-empty", |e, j| acknowledged(e, j, "tasks/update")),
-    ("taskx.update.unknown-keys-ignored", |e, j| {
-        for call in e.case("tasks/unknown-key").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-            j.check_call(call.result().is_some(), &call);
-        }
-        j.untested(NO_TASK);
-    }),
+    ("taskx.update.unknown-keys-ignored", |e, j| e.case("tasks/unknown-key").reached().must_get(j, Call::has_result)),
     ("taskx.update.unknown-id", |e, j| error_code(e, j, "unknown-names/task/update", &[-32602])),
     ("taskx.cancel.ack-empty", |e, j| acknowledged(e, j, "tasks/cancel")),
     ("taskx.cancel.unknown-id", |e, j| error_code(e, j, "unknown-names/task/cancel", &[-32602])),
     ("taskx.removed.result-list", |e, j| {
         error_code(e, j, "tasks/removed/result", &[-32601]);
-        for call in e.case("tasks/removed/list").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
+        for call in e.case("tasks/removed/list").reached() {
             j.check_code(&[-32601], &call);
-            if call.error_code() != Some(-32601) {
-                j.at_level(Level::Derived);
-            }
+            j.at_level_if(call.error_code() != Some(-32601), Level::Derived);
         }
     }),
     ("taskx.notify.needs-declaration", |e, j| {
-        for call in e.case("tasks/undeclared-listen").filter(|call| !is_refused_elsewhere(call)) {
+        for call in e.case("tasks/undeclared-listen").filter(|call| !call.is_refused_elsewhere()) {
             let is_acknowledged = connection(e, call.request.place).is_some_and(|connection| {
                 connection.on_the_way(&call).any(|it| it.method() == Some("notifications/subscriptions/acknowledged"))
             });
@@ -197,7 +175,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 refuses(j, &call, call.error_code().is_none());
             }
         }
-        j.untested("the server did not answer");
     }),
     ("taskx.notify.full-task", |e, j| {
         let is_full = |it: &Value| {
@@ -218,20 +195,16 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let is_foreign = |it: &str| matches!(it, "notifications/progress" | "notifications/message");
             let mut found = call.http.into_iter().flat_map(|http| connection.messages_of(http));
             let foreign = found.find(|it| it.method().is_some_and(is_foreign));
-            j.check(foreign.is_none(), foreign.unwrap_or(call.request), || "progress or a log message".to_owned());
+            j.check(foreign.is_none(), foreign.unwrap_or(call.request), || "progress or a log message");
         }
-        j.untested(NO_TASK);
     }),
     ("taskx.header.name-mismatch", |e, j| {
-        for call in e.case("tasks/other-name").filter(|it| it.response.is_some() && !is_refused_elsewhere(it)) {
-            j.check_call(call.status() == Some(400) && call.error_code() == Some(-32020), &call);
-        }
+        e.case("tasks/other-name")
+            .reached()
+            .must_get(j, |call| call.status() == Some(400) && call.error_code() == Some(-32020))
     }),
     ("taskx.header.match-accepted", |e, j| {
-        for call in gets_of_tasks(e).filter(|it| it.response.is_some()) {
-            j.check_call(call.error_code() != Some(-32020), &call);
-        }
-        j.untested(NO_TASK);
+        gets_of_tasks(e).responded().must_get(j, |call| call.error_code() != Some(-32020))
     }),
     ("taskx.era.not-under-legacy", |e, j| {
         for connection in &e.connections {
@@ -243,10 +216,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             for call in calls.filter(|call| call.method() == CALL && call.request.params().get("task").is_none()) {
                 let Some(result) = call.result() else { continue };
                 let is_task = is_created(result) || result.get("task").is_some();
-                j.check_at(!is_task, None, call.places(), || "a task".to_owned());
+                j.check_at(!is_task, None, call.places(), || "a task");
             }
         }
-        j.untested("no tool may be called; --allow-tool NAME allows one");
     }),
 ];
 
@@ -304,7 +276,7 @@ fn created_tasks<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Seen<'e
 }
 
 fn gets_of_tasks<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
-    evidence.calls_of(GET).filter(|call| call.request.case.is_none())
+    evidence.calls_of(GET).plain()
 }
 
 fn task_id<'e>(call: &Call<'e>) -> &'e str {
@@ -335,15 +307,14 @@ fn is_flat(task: &Value) -> bool {
 }
 
 /// Checks every task with a status; `holds` gets the task and the capabilities of the client that got it.
-fn with_status(evidence: &Evidence<'_>, j: &mut Judgement, status: &str, holds: impl Fn(&Value, &Value) -> bool) {
-    for call in gets_of_tasks(evidence) {
+fn with_status(e: &Evidence<'_>, j: &mut Judgement, status: &str, holds: impl Fn(&Value, &Value) -> bool) {
+    for call in gets_of_tasks(e) {
         let Some(task) = call.result().filter(|task| task["status"] == status) else { continue };
         let capabilities = &call.request.params()["_meta"][META_CLIENT_CAPABILITIES];
-        let id = task["taskId"].as_str().map(ToOwned::to_owned);
-        if j.violations.last().is_none_or(|it| it.subject != id) {
-            j.check_at(holds(task, capabilities), id, call.places(), || {
-                members(task, &["result", "error", "statusMessage", "inputRequests"])
-            });
+        let id = task["taskId"].as_str();
+        if j.violations.last().is_none_or(|it| it.subject.as_deref() != id) {
+            let found = || members(task, &["result", "error", "statusMessage", "inputRequests"]);
+            j.check_at(holds(task, capabilities), id, call.places(), found);
         }
     }
     j.untested(format!("no task with the status `{status}` was seen"));
@@ -384,30 +355,30 @@ fn refuses(j: &mut Judgement, call: &Call<'_>, is_excused: bool) {
 
 /// Checks the calls without the extension of tools that became tasks with it. `holds` also gets whether a task of the
 /// tool was completed; `None` says nothing.
-fn undeclared_calls(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Call<'_>, bool) -> Option<bool>) {
+fn undeclared_calls(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Call<'_>, bool) -> Option<bool>) {
     let tool = |call: &Call<'_>| call.request.params()["name"].as_str().unwrap_or_default().to_owned();
-    let completed: HashSet<_> = got(evidence)
+    let completed: HashSet<_> = got(e)
         .filter(|it| it.status() == "completed" && it.task["result"]["isError"] != true)
         .map(|it| it.id())
         .collect();
     let mut tools: HashMap<String, bool> = HashMap::new();
-    for (call, task) in created(evidence).filter(|(call, _)| is_declared(call)) {
+    for (call, task) in created(e).filter(|(call, _)| is_declared(call)) {
         let is_completed = task["taskId"].as_str().is_some_and(|id| completed.contains(id));
         *tools.entry(tool(&call)).or_default() |= is_completed;
     }
     // What other probes send may be refused for other reasons.
     let is_plain = |call: &Call<'_>| call.request.case.is_none_or(|case| case.starts_with("tasks/"));
-    let calls = evidence.calls_of(CALL).filter(|call| is_plain(call) && !is_declared(call));
-    for call in calls.filter(|call| !is_refused_elsewhere(call)) {
+    let calls = e.calls_of(CALL).filter(|call| is_plain(call) && !is_declared(call));
+    for call in calls.filter(|call| !call.is_refused_elsewhere()) {
         let name = tool(&call);
         let Some(holds) = tools.get(&name).and_then(|is_completed| holds(&call, *is_completed)) else { continue };
-        j.check_at(holds, Some(name), call.places(), || call.answer_text());
+        j.check_at(holds, Some(&name), call.places(), || call.answer_text());
     }
     j.untested(NO_TASK);
 }
 
-fn acknowledged(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    for (call, result) in evidence.results_of(method) {
+fn acknowledged(e: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    for (call, result) in e.results_of(method) {
         let is_empty =
             result.as_object().is_some_and(|it| it.keys().all(|key| matches!(&**key, "resultType" | "_meta")));
         j.check_at(is_empty && result["resultType"] == "complete", None, call.places(), || shown(result));
@@ -417,23 +388,4 @@ fn acknowledged(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
 
 fn has_task_ids(call: &Call<'_>) -> bool {
     call.request.params()["notifications"]["taskIds"].is_array()
-}
-
-fn not_early(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let cancelled: HashSet<_> = evidence.calls_of("tasks/cancel").map(|call| task_id(&call)).collect();
-    let begun: HashMap<_, _> = created_tasks(evidence).map(|it| (it.id(), it)).collect();
-    let mut ended: HashMap<&str, u64> = HashMap::new();
-    for call in gets_of_tasks(evidence).filter(|call| !cancelled.contains(task_id(call))) {
-        let (id, Some(response)) = (task_id(&call), call.response) else { continue };
-        let age = begun.get(id).map(|it| response.time.saturating_sub(it.message.time).as_millis());
-        if let (Some(ttl), Some(age)) = (ended.get(id), age)
-            && age < u128::from(*ttl)
-        {
-            j.check_at(call.error_code() != Some(-32602), Some(id.to_owned()), call.places(), || call.answer_text());
-        }
-        if let Some(task) = call.result().filter(|it| it["status"].as_str().is_some_and(is_ended)) {
-            ended.insert(id, task["ttlMs"].as_u64().unwrap_or(if task["ttlMs"].is_null() { u64::MAX } else { 0 }));
-        }
-    }
-    j.untested("no task was read again after its end");
 }

@@ -7,6 +7,7 @@ use rehearse_protocol::Version;
 use serde_json::Value;
 
 use super::common::{items, shown};
+use super::query::elements;
 use crate::{Evidence, Judgement, Level};
 
 const LIST: &str = "tools/list";
@@ -33,15 +34,15 @@ const SECRETS: [&str; 14] = [
     "privatekey",
 ];
 
-pub(super) fn schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn schemas(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value) -> bool) {
+    for (tool, name, call) in items(e, LIST) {
         let schema = match tool.get(key) {
             Some(schema) => schema,
             None if key == "inputSchema" => &Value::Null,
             None => continue,
         };
-        if !j.violations.iter().any(|it| it.subject.as_deref() == Some(name)) {
-            j.check_at(holds(schema), Some(name.to_owned()), call.places(), || shown(schema));
+        if !j.has_found(name) {
+            j.check_at(holds(schema), Some(name), call.places(), || shown(schema));
         }
     }
 }
@@ -52,9 +53,9 @@ pub(super) fn is_known(dialect: &Value) -> bool {
 
 /// Checks that the schemas are valid, and that what should be a regular expression in them is one (JSON Schema
 /// 2020-12, Validation, 6.3.3).
-pub(super) fn valid_schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &str) {
-    schemas(evidence, j, key, is_valid_schema);
-    for (tool, name, call) in items(evidence, LIST).filter(|(tool, ..)| tool.get(key).is_some_and(is_valid_schema)) {
+pub(super) fn valid_schemas(e: &Evidence<'_>, j: &mut Judgement, key: &str) {
+    schemas(e, j, key, is_valid_schema);
+    for (tool, name, call) in items(e, LIST).filter(|(tool, ..)| tool.get(key).is_some_and(is_valid_schema)) {
         let mut patterns = Vec::new();
         subschemas(&tool[key], &mut |it| {
             patterns.extend(it.json.get("pattern").and_then(Value::as_str));
@@ -62,12 +63,9 @@ pub(super) fn valid_schemas(evidence: &Evidence<'_>, j: &mut Judgement, key: &st
             patterns.extend(named.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
         });
         let broken = patterns.into_iter().find(|it| !json_schema::is_pattern(it));
-        if let Some(pattern) = broken.filter(|_| !j.violations.iter().any(|it| it.subject.as_deref() == Some(name))) {
-            j.check_at(false, Some(name.to_owned()), call.places(), || format!("the pattern {pattern:?}"));
-            if evidence.version >= Version::V2025_11_25 {
-                j.at_level(Level::Should);
-            }
-        }
+        let Some(pattern) = broken.filter(|_| !j.has_found(name)) else { continue };
+        j.check_at(false, Some(name), call.places(), || format!("the pattern {pattern:?}"));
+        j.at_level_if(e.version >= Version::V2025_11_25, Level::Should);
     }
 }
 
@@ -77,18 +75,13 @@ fn is_valid_schema(schema: &Value) -> bool {
 }
 
 /// Checks every member of this name in the input schemas.
-pub(super) fn with_member(
-    evidence: &Evidence<'_>,
-    j: &mut Judgement,
-    key: &str,
-    holds: impl Fn(&Value, &Value) -> bool,
-) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn with_member(e: &Evidence<'_>, j: &mut Judgement, key: &str, holds: impl Fn(&Value, &Value) -> bool) {
+    for (tool, name, call) in items(e, LIST) {
         let schema = &tool["inputSchema"];
         let mut found = Vec::new();
         subschemas(schema, &mut |it| found.extend(it.json.get(key)));
         for value in found {
-            j.check_at(holds(schema, value), Some(name.to_owned()), call.places(), || shown(value));
+            j.check_at(holds(schema, value), Some(name), call.places(), || shown(value));
         }
     }
 }
@@ -109,13 +102,11 @@ pub(super) fn headers_in(schema: &Value) -> Vec<Subschema<'_>> {
     found
 }
 
-pub(super) fn headers(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value, Subschema<'_>) -> bool) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn headers(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&Value, Subschema<'_>) -> bool) {
+    for (tool, name, call) in items(e, LIST) {
         for it in headers_in(&tool["inputSchema"]) {
             let header = &it.json[HEADER];
-            j.check_at(holds(header, it), Some(name.to_owned()), call.places(), || {
-                format!("`{HEADER}: {}`", shown(header))
-            });
+            j.check_at(holds(header, it), Some(name), call.places(), || format!("`{HEADER}: {}`", shown(header)));
         }
     }
 }
@@ -124,45 +115,44 @@ pub(super) fn is_token(text: &str) -> bool {
     text.bytes().all(|it| it.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&it))
 }
 
-pub(super) fn unique_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn unique_headers(e: &Evidence<'_>, j: &mut Judgement) {
+    for (tool, name, call) in items(e, LIST) {
         let (found, mut seen) = (headers_in(&tool["inputSchema"]), HashSet::new());
         for header in found.iter().filter_map(|it| it.json[HEADER].as_str()) {
             let is_new = seen.insert(header.to_ascii_lowercase());
-            j.check_at(is_new, Some(name.to_owned()), call.places(), || format!("the header {header:?} twice"));
+            j.check_at(is_new, Some(name), call.places(), || format!("the header {header:?} twice"));
         }
     }
 }
 
 /// Whether the type is one that may have a header. One that is optional by its type is only doubtful.
-pub(super) fn primitive_headers(evidence: &Evidence<'_>, j: &mut Judgement) {
+pub(super) fn primitive_headers(e: &Evidence<'_>, j: &mut Judgement) {
     let is_primitive = |kind: &Value| ["integer", "string", "boolean"].iter().any(|it| kind == it);
-    for (tool, name, call) in items(evidence, LIST) {
+    for (tool, name, call) in items(e, LIST) {
         for it in headers_in(&tool["inputSchema"]) {
             let kind = &it.json["type"];
-            j.check_at(is_primitive(kind), Some(name.to_owned()), call.places(), || format!("`type: {}`", shown(kind)));
+            j.check_at(is_primitive(kind), Some(name), call.places(), || format!("`type: {}`", shown(kind)));
             let kinds = kind.as_array().map(Vec::as_slice).unwrap_or_default();
-            if kinds.iter().any(is_primitive) && kinds.iter().all(|it| is_primitive(it) || it == "null") {
-                j.at_level(Level::Derived);
-            }
+            j.at_level_if(
+                kinds.iter().any(is_primitive) && kinds.iter().all(|it| is_primitive(it) || it == "null"),
+                Level::Derived,
+            );
         }
     }
 }
 
 /// The values that the schema names are safe integers; bounds beyond them only allow unsafe ones.
-pub(super) fn safe_integers(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn safe_integers(e: &Evidence<'_>, j: &mut Judgement) {
+    for (tool, name, call) in items(e, LIST) {
         let found = headers_in(&tool["inputSchema"]);
         for schema in found.iter().map(|it| it.json).filter(|schema| schema["type"] == "integer") {
             let values =
                 ["const", "default", "minimum", "maximum"].iter().filter_map(|key| Some((*key, schema.get(key)?)));
-            let listed = schema["enum"].as_array().into_iter().flatten().map(|value| ("enum", value));
+            let listed = elements(&schema["enum"]).map(|value| ("enum", value));
             for (key, value) in values.chain(listed) {
                 let is_safe = value.as_f64().is_none_or(|it| it.abs() <= LARGEST);
-                j.check_at(is_safe, Some(name.to_owned()), call.places(), || format!("`{key}: {}`", shown(value)));
-                if !is_safe && key.starts_with('m') {
-                    j.at_level(Level::Derived);
-                }
+                j.check_at(is_safe, Some(name), call.places(), || format!("`{key}: {}`", shown(value)));
+                j.at_level_if(!is_safe && key.starts_with('m'), Level::Derived);
             }
         }
     }
@@ -175,12 +165,10 @@ pub(super) fn is_secret_name(property: &str) -> bool {
     letters == "token" || SECRETS.iter().any(|secret| letters.ends_with(secret))
 }
 
-pub(super) fn no_secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, LIST) {
+pub(super) fn no_secrets(e: &Evidence<'_>, j: &mut Judgement) {
+    for (tool, name, call) in items(e, LIST) {
         for Subschema { property, .. } in headers_in(&tool["inputSchema"]) {
-            j.check_at(!is_secret_name(property), Some(name.to_owned()), call.places(), || {
-                format!("the parameter {property:?}")
-            });
+            j.check_at(!is_secret_name(property), Some(name), call.places(), || format!("the parameter {property:?}"));
         }
     }
 }

@@ -6,17 +6,16 @@ use rehearse_document::json_schema::{accepts, compile};
 use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
-use super::{
-    Judge,
-    changes::{notifies, spurious},
-    common::{
-        bytes_of, each_item, is_mime, is_refused_elsewhere, items, may_be_resumed, readings, shown,
-        tool_works as works, unique,
-    },
-    tool_schema::{
-        extent, headers, is_known, is_token, no_secrets, primitive_headers, resolves, safe_integers, schemas,
-        unique_headers, valid_schemas, with_member,
-    },
+use super::Judge;
+use super::changes::{notifies, spurious};
+use super::common::{
+    bytes_of, each_item, is_mime, is_one_of, is_text, items, may_be_resumed, readings, shown, tool_works as works,
+    unique,
+};
+use super::query::{Calls, Named, Parts, Query, elements};
+use super::tool_schema::{
+    extent, headers, is_known, is_token, no_secrets, primitive_headers, resolves, safe_integers, schemas,
+    unique_headers, valid_schemas, with_member,
 };
 use crate::{Call, Case, CaseGroup, Evidence, Judgement, Level, Material};
 
@@ -30,12 +29,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.list.name-unique", |e, j| unique(e, j, LIST)),
     ("tools.list.name-length", |e, j| names(e, j, |name| (1..=128).contains(&name.chars().count()))),
     ("tools.list.name-charset", |e, j| {
-        names(e, j, |name| name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it)));
+        names(e, j, |name| name.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-.".contains(&it)))
     }),
     ("tools.list.deterministic-order", order),
-    ("tools.list.description-present", |e, j| {
-        each_item(e, j, LIST, |it| it["description"].as_str().is_some_and(|it| !it.is_empty()), |_| "none".to_owned());
-    }),
+    ("tools.list.description-present", |e, j| each_item(e, j, LIST, |it| is_text(&it["description"]), |_| "none")),
     ("tools.input.type-object", |e, j| schemas(e, j, "inputSchema", |schema| schema["type"] == "object")),
     ("tools.input.not-null", |e, j| schemas(e, j, "inputSchema", Value::is_object)),
     ("tools.input.valid-schema", |e, j| valid_schemas(e, j, "inputSchema")),
@@ -49,114 +46,112 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.input.local-ref-resolves", |e, j| with_member(e, j, "$ref", resolves)),
     ("tools.input.required-in-properties", |e, j| {
         schemas(e, j, "inputSchema", |schema| {
-            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            required.into_iter().all(|name| schema["properties"].get(name).is_some())
+            let mut required = elements(&schema["required"]).filter_map(Value::as_str);
+            required.all(|name| schema["properties"].get(name).is_some())
         });
     }),
     ("tools.output.type-object", |e, j| schemas(e, j, "outputSchema", |schema| schema["type"] == "object")),
     ("tools.output.valid-schema", |e, j| valid_schemas(e, j, "outputSchema")),
-    ("tools.annotations.types", annotation_types),
+    ("tools.annotations.types", |e, j| {
+        for (tool, name, call) in items(e, LIST) {
+            let Some(annotations) = tool["annotations"].as_object() else { continue };
+            for (key, value) in annotations {
+                let holds = match key.as_str() {
+                    "title" => value.is_string(),
+                    "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => value.is_boolean(),
+                    _ => true,
+                };
+                j.check_at(holds, Some(name), call.places(), || format!("`{key}: {}`", shown(value)));
+            }
+        }
+    }),
     ("tools.annotations.consistent", |e, j| {
-        let both =
-            |it: &Value| it["annotations"]["readOnlyHint"] == true && it["annotations"]["destructiveHint"] == true;
-        each_item(e, j, LIST, |it| !both(it), |_| "both".to_owned());
+        let is = |it: &Value, hint: &str| it["annotations"][hint] == true;
+        each_item(e, j, LIST, |it| !is(it, "readOnlyHint") || !is(it, "destructiveHint"), |_| "both");
     }),
     ("tools.execution.task-support-enum", |e, j| {
-        for (item, name, call) in items(e, LIST) {
-            let Some(support) = item["execution"].get("taskSupport") else { continue };
-            let holds = support.as_str().is_some_and(|it| ["forbidden", "optional", "required"].contains(&it));
-            j.check_at(holds, Some(name.to_owned()), call.places(), || shown(support));
-        }
+        let is_known = |it: &Value| is_one_of(it, &["forbidden", "optional", "required"]);
+        items(e, LIST).at("execution").member("taskSupport").must(j, is_known, shown);
     }),
     ("tools.header.not-empty", |e, j| headers(e, j, |header, _| header.as_str().is_some_and(|it| !it.is_empty()))),
     ("tools.header.token", |e, j| headers(e, j, |header, _| header.as_str().is_none_or(is_token))),
     ("tools.header.unique", unique_headers),
     ("tools.header.primitive", primitive_headers),
     ("tools.header.reachable", |e, j| headers(e, j, |_, it| it.is_reachable)),
-    ("tools.call.unknown-name-error", unknown_tool),
-    ("tools.call.unknown-name-32602", unknown_code),
-    ("tools.call.missing-name", |e, j| {
-        for call in e.case("bad-params/call-without-name").filter(|call| call.response.is_some()) {
-            j.check_call(call.error_code().is_some(), &call);
+    ("tools.call.unknown-name-error", |e, j| {
+        for call in e.case("unknown-names/tool").reached() {
+            j.check_call(call.has_error(), &call);
+            j.at_level_if(call.has_result() && !is_tool_error(&call), Level::Must);
         }
     }),
-    ("tools.call.arguments-wrong-type", |e, j| {
-        for call in e.case("unknown-names/tool-array").filter(|call| call.response.is_some()) {
-            let is_error = call.error_code().is_some() || is_tool_error(&call);
-            j.check_call(is_error, &call);
-        }
+    ("tools.call.unknown-name-32602", |e, j| {
+        e.case("unknown-names/tool").filter(Call::has_error).must_get(j, |call| call.error_code() == Some(-32602))
     }),
+    ("tools.call.missing-name", |e, j| e.case("bad-params/call-without-name").responded().must_get(j, Call::has_error)),
+    ("tools.call.arguments-wrong-type", |e, j| e.case("unknown-names/tool-array").responded().must_get(j, is_refused)),
     ("tools.call.works", |e, j| {
-        for call in valid_calls(e).filter(|call| call.is_answered() && !may_be_resumed(e, call)) {
-            // A tool may fail, but it is there.
-            let is_called = call.response.is_some() && call.error_code() != Some(-32601);
-            j.check_at(is_called, name(&call), call.places(), || call.answer_text());
-        }
+        // A tool may fail, but it is there.
+        let is_called = |call: &Call<'_>| call.response.is_some() && call.error_code() != Some(-32601);
+        let calls = e.calls_of(CALL).plain().filter(|call| call.is_answered() && !may_be_resumed(e, call));
+        calls.by(name).must_get(j, is_called);
     }),
     ("tools.call.invalid-args-rejected", |e, j| {
-        for call in e.case("calls/invalid-arguments").filter(|call| call.response.is_some()) {
-            j.check_at(call.error_code().is_some() || is_tool_error(&call), name(&call), call.places(), || {
-                call.answer_text()
-            });
-        }
+        e.case("calls/invalid-arguments").responded().by(name).must_get(j, is_refused)
     }),
     ("tools.call.error-has-content", |e, j| {
-        for (call, result) in e.results_of(CALL).filter(|(_, result)| result["isError"] == true) {
-            let mut blocks = result["content"].as_array().into_iter().flatten();
-            let has_text = blocks.any(|block| block["text"].as_str().is_some_and(|text| !text.trim().is_empty()));
-            j.check_at(has_text, name(&call), call.places(), || "no text".to_owned());
-        }
+        let is_text = |it: &Value| it["text"].as_str().is_some_and(|text| !text.trim().is_empty());
+        let has_text = |it: &Value| elements(&it["content"]).any(is_text);
+        results(e).having(|it| it["isError"] == true).must(j, has_text, |_| "no text");
     }),
     ("tools.call.iserror-boolean", |e, j| {
-        for (call, result) in e.results_of(CALL) {
-            if let Some(is_error) = result.get("isError") {
-                j.check_at(is_error.is_boolean(), name(&call), call.places(), || {
-                    format!("`isError: {}`", shown(is_error))
-                });
+        results(e).member("isError").must(j, Value::is_boolean, |it| format!("`isError: {}`", shown(it)))
+    }),
+    ("tools.call.structured-matches-schema", |e, j| {
+        for (call, result, schema) in results_with_schema(e) {
+            let Some(content) = result.get("structuredContent") else { continue };
+            if let Ok(validator) = compile(schema) {
+                let error = validator.validate(content).err().map(|error| error.to_string());
+                j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
             }
         }
     }),
-    ("tools.call.structured-matches-schema", matches_schema),
-    ("tools.call.structured-present", structured_present),
-    ("tools.call.structured-object", |e, j| {
-        for (call, result) in e.results_of(CALL) {
-            if let Some(content) = result.get("structuredContent") {
-                j.check_at(content.is_object(), name(&call), call.places(), || shown(content));
-            }
+    ("tools.call.structured-present", |e, j| {
+        for (call, result, _) in results_with_schema(e) {
+            j.check_at(result.get("structuredContent").is_some(), name(&call), call.places(), || "none");
         }
     }),
+    ("tools.call.structured-object", |e, j| results(e).member("structuredContent").must(j, Value::is_object, shown)),
     ("tools.call.structured-has-text", has_text),
     ("tools.call.content-present", |e, j| {
-        for (call, result) in complete_results(e) {
-            j.check_at(result["content"].is_array(), name(&call), call.places(), || "no array".to_owned());
-        }
+        complete_results(e).by(name).must(j, |it| it["content"].is_array(), |_| "no array")
     }),
     ("tools.call.mime-valid", |e, j| {
         for (call, result) in e.results_of(CALL) {
-            for block in result["content"].as_array().into_iter().flatten() {
+            for block in elements(&result["content"]) {
                 for owner in [block, &block["resource"]] {
-                    if let Some(mime) = owner["mimeType"].as_str() {
-                        j.check_at(is_mime(mime), name(&call), call.places(), || format!("{mime:?}"));
-                    }
+                    let Some(mime) = owner["mimeType"].as_str() else { continue };
+                    j.check_at(is_mime(mime), name(&call), call.places(), || format!("{mime:?}"));
                 }
             }
         }
     }),
     ("tools.call.embedded-needs-resources", |e, j| {
         let is_declared = e.facts.declares("resources");
-        for (call, result) in e.results_of(CALL) {
-            let mut blocks = result["content"].as_array().into_iter().flatten();
-            if blocks.any(|block| block["type"] == "resource") {
-                j.check_at(is_declared, name(&call), call.places(), || "a resource".to_owned());
-            }
+        let has_resource = |it: &Value| elements(&it["content"]).any(|block| block["type"] == "resource");
+        results(e).having(has_resource).must(j, |_| is_declared, |_| "a resource");
+    }),
+    ("tools.list.name-case-collision", |e, j| {
+        let mut seen: HashMap<String, &str> = HashMap::new();
+        for (_, name, call) in items(e, LIST) {
+            let other = *seen.entry(name.to_lowercase()).or_insert(name);
+            j.check_at(other == name, Some(name), call.places(), || format!("{other:?} as well"));
         }
     }),
-    ("tools.list.name-case-collision", case_collision),
     ("tools.list.order-legacy", order),
     ("tools.list.title-precedence", |e, j| {
         for (tool, name, call) in items(e, LIST) {
             if let (Some(title), Some(other)) = (tool["title"].as_str(), tool["annotations"]["title"].as_str()) {
-                j.check_at(title == other, Some(name.to_owned()), call.places(), || format!("{title:?} and {other:?}"));
+                j.check_at(title == other, Some(name), call.places(), || format!("{title:?} and {other:?}"));
             }
         }
     }),
@@ -169,30 +164,41 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.header.safe-integer", safe_integers),
     ("tools.header.no-secrets", no_secrets),
     ("tools.call.name-case-sensitive", |e, j| {
-        for call in e.case("unknown-names/tool-case").filter(|call| call.response.is_some()) {
-            j.check_at(call.error_code().is_some() || is_tool_error(&call), name(&call), call.places(), || {
-                call.answer_text()
-            });
-        }
+        e.case("unknown-names/tool-case").responded().by(name).must_get(j, is_refused)
     }),
     ("tools.call.arguments-optional", |e, j| {
-        for call in e.case("calls/no-arguments").filter(|call| call.response.is_some() && !is_refused_elsewhere(call)) {
-            j.check_at(call.error_code() != Some(-32602), name(&call), call.places(), || call.answer_text());
-        }
+        e.case("calls/no-arguments").reached().by(name).must_get(j, |call| call.error_code() != Some(-32602))
     }),
     ("tools.call.invalid-args-is-tool-error", |e, j| {
         // Another error may be about anything, such as a service that the tool does not reach.
         let is_about_arguments = |call: &Call<'_>| call.error_code().is_none_or(|code| code == -32602);
-        for call in e.case("calls/invalid-arguments").filter(|it| it.response.is_some() && is_about_arguments(it)) {
-            j.check_at(call.error_code().is_none(), name(&call), call.places(), || call.answer_text());
+        let calls = e.case("calls/invalid-arguments").responded().filter(is_about_arguments);
+        calls.by(name).must_get(j, |call| !call.has_error());
+    }),
+    ("tools.call.image-magic", |e, j| {
+        for (call, result) in e.results_of(CALL) {
+            for block in elements(&result["content"]).filter(|it| it["type"] == "image") {
+                let Some(bytes) = block["data"].as_str().and_then(bytes_of) else { continue };
+                let mime = block["mimeType"].as_str().unwrap_or_default();
+                let begins: &[u8] = match mime {
+                    "image/png" => b"\x89PNG",
+                    "image/jpeg" => b"\xff\xd8",
+                    "image/gif" => b"GIF8",
+                    "image/webp" => b"RIFF",
+                    _ => continue,
+                };
+                j.check_at(bytes.starts_with(begins), name(&call), call.places(), || format!("no {mime}"));
+            }
         }
     }),
-    ("tools.call.image-magic", image_magic),
-    ("tools.call.concurrent", concurrent),
+    ("tools.call.concurrent", |e, j| {
+        // Calls that were sent before the first was answered.
+        let is_any_answered = e.case("calls/parallel").any(|call| call.response.is_some());
+        let calls = e.case("calls/parallel").filter(|call| is_any_answered && works(e, call));
+        calls.by(name).must_get(j, Call::has_result);
+    }),
     ("tools.call.idempotent-hint", |e, j| {
-        for call in e.case("calls/again").filter(|call| call.response.is_some() && works(e, call)) {
-            j.check_at(call.result().is_some(), name(&call), call.places(), || call.answer_text());
-        }
+        e.case("calls/again").responded().filter(|call| works(e, call)).by(name).must_get(j, Call::has_result)
     }),
     ("tools.call.undeclared-task-param-ignored", |e, j| {
         for call in e.case("calls/task-param").filter(|call| call.response.is_some() && works(e, call)) {
@@ -254,40 +260,6 @@ fn swap_case(letter: char) -> char {
     if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() }
 }
 
-fn case_collision(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut seen: HashMap<String, &str> = HashMap::new();
-    for (_, name, call) in items(evidence, LIST) {
-        let other = *seen.entry(name.to_lowercase()).or_insert(name);
-        j.check_at(other == name, Some(name.to_owned()), call.places(), || format!("{other:?} as well"));
-    }
-}
-
-fn image_magic(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, result) in evidence.results_of(CALL) {
-        for block in result["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "image") {
-            let Some(bytes) = block["data"].as_str().and_then(bytes_of) else { continue };
-            let mime = block["mimeType"].as_str().unwrap_or_default();
-            let begins: &[u8] = match mime {
-                "image/png" => b"\x89PNG",
-                "image/jpeg" => b"\xff\xd8",
-                "image/gif" => b"GIF8",
-                "image/webp" => b"RIFF",
-                _ => continue,
-            };
-            j.check_at(bytes.starts_with(begins), name(&call), call.places(), || format!("no {mime}"));
-        }
-    }
-}
-
-/// Calls that were sent before the first was answered.
-fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let calls: Vec<_> = evidence.case("calls/parallel").collect();
-    let is_any_answered = calls.iter().any(|call| call.response.is_some());
-    for call in calls.iter().filter(|call| is_any_answered && works(evidence, call)) {
-        j.check_at(call.result().is_some(), name(call), call.places(), || call.answer_text());
-    }
-}
-
 /// Arguments that the schema does not allow: none at all, or one of a wrong type.
 fn invalid_arguments(schema: &Value) -> Option<Value> {
     let properties = schema["properties"].as_object()?;
@@ -299,16 +271,20 @@ fn invalid_arguments(schema: &Value) -> Option<Value> {
     [json!({})].into_iter().chain(wrong).find(|arguments| !validator.is_valid(arguments))
 }
 
-fn name(call: &Call<'_>) -> Option<String> {
-    call.request.at("/params/name").as_str().map(ToOwned::to_owned)
+fn name<'e>(call: &Call<'e>) -> Option<&'e str> {
+    call.text("/params/name")
 }
 
 fn is_tool_error(call: &Call<'_>) -> bool {
     call.result().is_some_and(|result| result["isError"] == true)
 }
 
-fn valid_calls<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Call<'e>> {
-    evidence.calls_of(CALL).filter(|call| call.request.case.is_none())
+fn is_refused(call: &Call<'_>) -> bool {
+    call.has_error() || is_tool_error(call)
+}
+
+fn results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = Named<'e, (Call<'e>, &'e Value)>> {
+    evidence.results_of(CALL).by(name)
 }
 
 /// The results that are neither questions nor tasks.
@@ -318,15 +294,15 @@ fn complete_results<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Cal
     })
 }
 
-fn names(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str) -> bool) {
+fn names(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str) -> bool) {
     let found = |it: &Value| format!("the name {}", shown(&it["name"]));
-    each_item(evidence, j, LIST, |it| it["name"].as_str().is_none_or(&holds), found);
+    each_item(e, j, LIST, |it| it["name"].as_str().is_none_or(&holds), found);
 }
 
-fn order(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn order(e: &Evidence<'_>, j: &mut Judgement) {
     let mut first: Option<Vec<&str>> = None;
-    for reading in readings(evidence, LIST) {
-        let tools = reading.pages.iter().flat_map(|(_, result)| result["tools"].as_array().into_iter().flatten());
+    for reading in readings(e, LIST) {
+        let tools = reading.pages.iter().flat_map(|(_, result)| elements(&result["tools"]));
         let names: Vec<_> = tools.filter_map(|tool| tool["name"].as_str()).collect();
         let Some(first) = &first else {
             first = Some(names);
@@ -335,41 +311,7 @@ fn order(evidence: &Evidence<'_>, j: &mut Judgement) {
         let (one, other): (HashSet<_>, HashSet<_>) = (first.iter().collect(), names.iter().collect());
         // Other tools are another matter than another order.
         if let (true, Some((call, _))) = (one == other && first.len() > 1, reading.pages.first()) {
-            j.check_at(*first == names, None, call.places(), || "another order".to_owned());
-        }
-    }
-}
-
-fn annotation_types(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (tool, name, call) in items(evidence, LIST) {
-        let Some(annotations) = tool["annotations"].as_object() else { continue };
-        for (key, value) in annotations {
-            let holds = match key.as_str() {
-                "title" => value.is_string(),
-                "readOnlyHint" | "destructiveHint" | "idempotentHint" | "openWorldHint" => value.is_boolean(),
-                _ => true,
-            };
-            j.check_at(holds, Some(name.to_owned()), call.places(), || format!("`{key}: {}`", shown(value)));
-        }
-    }
-}
-
-fn unknown_tool(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("unknown-names/tool") {
-        if call.response.is_none() || is_refused_elsewhere(&call) {
-            continue;
-        }
-        j.check_call(call.error_code().is_some(), &call);
-        if call.result().is_some() && !is_tool_error(&call) {
-            j.at_level(Level::Must);
-        }
-    }
-}
-
-fn unknown_code(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("unknown-names/tool") {
-        if let Some(code) = call.error_code() {
-            j.check_call(code == -32602, &call);
+            j.check_at(*first == names, None, call.places(), || "another order");
         }
     }
 }
@@ -384,33 +326,17 @@ fn results_with_schema<'e>(evidence: &'e Evidence<'_>) -> Vec<(Call<'e>, &'e Val
     let results = complete_results(evidence).filter(|(_, result)| result["isError"] != true);
     results
         .filter_map(|(call, result)| {
-            let schema = schemas.get(call.request.at("/params/name").as_str()?)?;
+            let schema = schemas.get(call.text("/params/name")?)?;
             Some((call, result, *schema))
         })
         .collect()
 }
 
-fn matches_schema(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, result, schema) in results_with_schema(evidence) {
+fn has_text(e: &Evidence<'_>, j: &mut Judgement) {
+    for (call, result) in e.results_of(CALL) {
         let Some(content) = result.get("structuredContent") else { continue };
-        if let Ok(validator) = compile(schema) {
-            let error = validator.validate(content).err().map(|error| error.to_string());
-            j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
-        }
-    }
-}
-
-fn structured_present(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, result, _) in results_with_schema(evidence) {
-        j.check_at(result.get("structuredContent").is_some(), name(&call), call.places(), || "none".to_owned());
-    }
-}
-
-fn has_text(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (call, result) in evidence.results_of(CALL) {
-        let Some(content) = result.get("structuredContent") else { continue };
-        let texts = result["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
+        let texts = elements(&result["content"]).filter_map(|block| block["text"].as_str());
         let is_there = texts.into_iter().any(|text| serde_json::from_str::<Value>(text).is_ok_and(|it| it == *content));
-        j.check_at(is_there, name(&call), call.places(), || "no text block with the same JSON".to_owned());
+        j.check_at(is_there, name(&call), call.places(), || "no text block with the same JSON");
     }
 }

@@ -475,7 +475,7 @@ impl<'v> Comparison<'_, 'v, '_> {
         if check != self.wanted || is_reported {
             return;
         }
-        let subject = self.item().or(self.message.subject).unwrap_or(self.message.method).to_owned();
+        let subject = self.item().or(self.message.subject).unwrap_or(self.message.method);
         let found = found(&self.path_text());
         if self.seen.insert(format!("{subject} {found}")) {
             self.j.check_at(false, Some(subject), self.message.places.clone(), || found);

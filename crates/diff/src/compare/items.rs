@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value as Json;
 
 use super::{Changes, Pair, Subject, keys, pair, quoted};
-use crate::List;
 use rehearse_document::text::boundary_before;
+use rehearse_protocol::List;
 use rehearse_report::diff::Class;
 
 /// How many bytes are shown before the first difference of two texts.

@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use crate::{List, Surface};
+use crate::Surface;
+use rehearse_protocol::List;
 use rehearse_report::diff::{Change, Class};
 
 /// The changes from one surface to another, worst first. What one of both does not know is not compared; the order of

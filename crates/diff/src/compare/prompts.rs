@@ -6,7 +6,7 @@ use super::{
     Changes, Subject,
     items::{Indexed, compare_members, compare_names, matched, name, subject},
 };
-use crate::List;
+use rehearse_protocol::List;
 use rehearse_report::diff::Class;
 
 pub(super) fn compare(changes: &mut Changes, old: &[Json], new: &[Json]) {

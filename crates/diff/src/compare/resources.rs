@@ -9,8 +9,8 @@ use super::{
     items::{Indexed, Matched, compare_members, compare_names, compare_text, matched, subject},
     pair, quoted,
 };
-use crate::List;
 use rehearse_document::uri_template::UriTemplate;
+use rehearse_protocol::List;
 use rehearse_report::diff::Class;
 
 pub(super) fn compare(changes: &mut Changes, old: &[Json], new: &[Json]) {

@@ -7,10 +7,8 @@ use super::{
     items::{Indexed, compare_members, compare_names, matched, subject},
     pair,
 };
-use crate::{
-    List,
-    schema::{self, Direction},
-};
+use crate::schema::{self, Direction};
+use rehearse_protocol::List;
 use rehearse_report::diff::Class;
 
 /// A schema that allows everything, as that of a tool without one.

@@ -59,7 +59,7 @@ pub const RULES: &[Rule] = &[
     form("value-allowed", Widens, WIDER, "Values are allowed where none were."),
     form("type-narrowed", Narrows, NARROWER, "Fewer types are allowed than before."),
     form("type-widened", Widens, WIDER, "More types are allowed than before."),
-    form("type-changed", Unclear, UNCLEAR, "Other types are allowed than before, and some no longer are."),
+    form("type-changed", Unclear, UNCLEAR, "Some types were added and some removed."),
     form("enum-added", Narrows, NARROWER, "The values are listed now. Before, there was no list."),
     form("enum-removed", Widens, WIDER, "The values are not listed any more."),
     form("enum-value-removed", Narrows, NARROWER, "Values are not in the list any more."),

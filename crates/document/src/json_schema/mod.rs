@@ -16,10 +16,14 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-pub use jsonschema::Validator;
+pub use jsonschema::{
+    ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
 use serde_json::Value as Json;
 pub use subschema::{Subschema, subschemas};
 pub use view::{Type, View};
+pub use violation::meant;
 
 use crate::{Entry, Node, Problem, Problems, Value, text::shortened};
 

@@ -8,14 +8,26 @@ use crate::nearest;
 
 /// Adds what an error says. Of alternatives (`anyOf`, `oneOf`) only the intended one is reported, if there is one.
 pub(super) fn collect(error: &ValidationError<'_>, found: &mut Vec<Mismatch>) {
-    let alternatives = match error.kind() {
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => &context[..],
-        _ => &[],
-    };
-    let mut meant = alternatives.iter().filter(|errors| !errors.iter().any(|inner| excludes(inner, error)));
+    found.extend(meant(error).into_iter().map(|error| Mismatch {
+        pointer: error.instance_path().to_string(),
+        message: message(error, alternatives(error)),
+    }));
+}
+
+/// The errors of the alternative (`anyOf`, `oneOf`) that was intended, if there is one; else the error.
+pub fn meant<'e>(error: &'e ValidationError<'e>) -> Vec<&'e ValidationError<'e>> {
+    let alternatives = alternatives(error).iter();
+    let mut meant = alternatives.filter(|errors| !errors.iter().any(|inner| excludes(inner, error)));
     match (meant.next(), meant.next()) {
-        (Some(errors), None) => errors.iter().for_each(|error| collect(error, found)),
-        _ => found.push(Mismatch { pointer: error.instance_path().to_string(), message: message(error, alternatives) }),
+        (Some(errors), None) => errors.iter().flat_map(self::meant).collect(),
+        _ => vec![error],
+    }
+}
+
+fn alternatives<'e>(error: &'e ValidationError<'_>) -> &'e [Vec<ValidationError<'static>>] {
+    match error.kind() {
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => context,
+        _ => &[],
     }
 }
 

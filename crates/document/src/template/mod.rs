@@ -6,10 +6,12 @@
 mod context;
 mod data;
 mod expression;
+mod literal;
 mod tags;
 mod templates;
 
 pub use context::{Bindings, Context, ProcessEnvironment};
 pub use data::Data;
 pub use expression::{NativeExpression, RenderError, Text};
+pub use literal::without_templates;
 pub use templates::{OUTPUT_LIMIT, SCRIPT_NAMES, Templates};

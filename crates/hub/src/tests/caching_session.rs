@@ -84,7 +84,7 @@ async fn a_result_is_reused_for_its_ttl() {
     // Each page is cached separately.
     for expected in [2, 0] {
         let list = async |session: &Session, _| {
-            hub.caching_session(session).list(ItemKind::Resource, CallOptions::default()).await
+            hub.caching_session(session).list(List::Resources, CallOptions::default()).await
         };
         let listing = hub.request("s", list).await.expect("reaches").expect("a listing");
         assert_eq!((listing.items.len(), listing.pages, times(&asked)), (1, 2, expected));

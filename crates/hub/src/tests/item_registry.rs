@@ -49,13 +49,13 @@ async fn resources_and_prompts_are_listed_when_they_are_needed_and_again_after_a
     assert_eq!(counts(), [(None, None), (None, None)]);
 
     let uris = async || {
-        let found = hub.resources().await;
+        let found = hub.items(List::Resources).await;
         found.items().map(|(server, item)| format!("{server} {}", item["uri"])).collect::<Vec<_>>()
     };
     assert_eq!((uris().await, uris().await), (vec!["s \"a://0\"".to_owned()], vec!["s \"a://0\"".to_owned()]));
     assert_eq!(methods(&mut seen), ["resources/list"]);
     for _ in 0..2 {
-        let prompts = hub.prompts().await;
+        let prompts = hub.items(List::Prompts).await;
         let names: Vec<_> = prompts.items().map(|(server, item)| format!("{server} {}", item["name"])).collect();
         assert_eq!(names, ["s \"greet\""]);
     }
@@ -65,7 +65,7 @@ async fn resources_and_prompts_are_listed_when_they_are_needed_and_again_after_a
     let mut events = hub.events();
     text(&hub, "change").await.expect("a result");
     wait_for(&mut events, |event| matches!(event, Event::ItemsChanged(_))).await;
-    assert_eq!(hub.known_items(ItemKind::Resource).items().count(), 1);
+    assert_eq!(hub.known_items(List::Resources).items().count(), 1);
     assert_eq!(uris().await.len(), 2);
     assert_eq!(methods(&mut seen), ["resources/list"]);
     hub.disconnect("s").await.expect("disconnects");

@@ -24,8 +24,7 @@ use rehearse_client::{CallOptions, ServerParams, Target, ToolOutcome};
 use rehearse_client_configs::policy::Duplicates;
 use rehearse_client_configs::policy::{Naming, Unreachable};
 use rehearse_net::pipe;
-use rehearse_protocol::Protocol;
-use rehearse_protocol::Version;
+use rehearse_protocol::{List, Protocol, Version};
 use rehearse_testing::{HttpServer, Seen, Server, greet, greet_http, in_memory, reply, result};
 
 /// A legacy server with tools of these names, which answer with their own and the server's name.

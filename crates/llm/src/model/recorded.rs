@@ -21,6 +21,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use super::{Budget, HttpModel, ModelError, Price, Request, Response};
 use rehearse_document::text::shortened;
+use rehearse_system::private;
 
 /// The version of the format of the files.
 const FORMAT: u32 = 1;
@@ -134,7 +135,8 @@ impl RecordedAnswers {
         let name = file_name(request);
         let unique = NEXT.fetch_add(1, Ordering::Relaxed);
         let temporary = folder.join(format!("{name}.{}-{unique}.new", std::process::id()));
-        let created = fs::create_dir_all(&folder).and_then(|()| fs::File::create(&temporary));
+        // An answer may hold what is for its owner alone.
+        let created = fs::create_dir_all(&folder).and_then(|()| private::create_new(&temporary));
         created.map_err(|error| failed(&folder, format!("cannot write: {error}")))?;
         Ok(NewAnswer { path: folder.join(format!("{name}.json")), temporary })
     }
@@ -291,7 +293,7 @@ mod tests {
     use super::*;
     use crate::{
         Provider, ToolDefinition,
-        model::{GenerationOptions, HttpModelOptions, Message, http::ApiKey},
+        model::{Block, GenerationOptions, HttpModelOptions, Message, http::ApiKey},
     };
 
     const SECRET: &str = "sk-very-secret";
@@ -336,6 +338,27 @@ mod tests {
         let messages = [Message::user(prompt)];
         let options = GenerationOptions::default();
         model.generate(&Request { system: None, messages: &messages, tools: &tools, options: &options }).await
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_repeats_the_key_is_kept_without_it_and_for_its_owner() {
+        let (folder, server) = (tempfile::tempdir().expect("a folder"), MockServer::start().await);
+        let body = json!({
+            "id": "m", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn",
+            "content": [{ "type": "text", "text": format!("Your key is {SECRET}.") }],
+            "usage": { "input_tokens": 900, "output_tokens": 100 },
+        });
+        Mock::given(any()).respond_with(ResponseTemplate::new(200).set_body_json(body)).mount(&server).await;
+        let answer = ask(&model(folder.path(), live(&server), 1), "Hi.", "").await.expect("an answer");
+        assert_eq!(answer.content, [Block::Text { text: "Your key is ***.".into() }]);
+        let files = fs::read_dir(folder.path().join("claude")).expect("a folder");
+        let files: Vec<_> = files.flatten().map(|file| file.path()).collect();
+        assert!(!fs::read_to_string(&files[0]).expect("a file").contains(SECRET));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&files[0]).expect("a file").permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[tokio::test]

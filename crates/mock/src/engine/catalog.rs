@@ -28,10 +28,8 @@ pub(super) struct Catalog {
     calls: Vec<CallCounters>,
     /// How often each entry of `faults` has covered a request.
     strikes: Arc<[AtomicU64]>,
-    tools: Arc<VisibleItems>,
-    resources: Arc<VisibleItems>,
-    resource_templates: Arc<VisibleItems>,
-    prompts: Arc<VisibleItems>,
+    /// The visible items, in the order of [`ItemKind`].
+    lists: [Arc<VisibleItems>; 4],
 }
 
 /// The number of calls of an item, and of answers of each of its rules. Shared with the next catalog.
@@ -84,8 +82,7 @@ impl Catalog {
             });
             calls[item.number] = CallCounters { item: counters.item.clone(), rules: rules.collect() };
         }
-        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
-        Catalog::from_parts(script, self.generation, calls, self.strikes.clone(), lists.map(Arc::clone))
+        Catalog::from_parts(script, self.generation, calls, self.strikes.clone(), self.lists.clone())
     }
 
     fn from_parts(
@@ -95,7 +92,6 @@ impl Catalog {
         strikes: Arc<[AtomicU64]>,
         lists: [Arc<VisibleItems>; 4],
     ) -> Self {
-        let [tools, resources, resource_templates, prompts] = lists;
         let capabilities = |era| serde_json::to_string(script.capabilities.for_era(era)).unwrap_or_default();
         Catalog {
             server_meta: format!("\"{META_SERVER_INFO}\":{}", script.server_info),
@@ -104,10 +100,7 @@ impl Catalog {
             generation,
             calls,
             strikes,
-            tools,
-            resources,
-            resource_templates,
-            prompts,
+            lists,
             script,
         }
     }
@@ -122,13 +115,7 @@ impl Catalog {
 
     /// The visible items of a kind; `None` for methods, which have no list.
     pub(super) fn visible(&self, kind: ItemKind) -> Option<&VisibleItems> {
-        match kind {
-            ItemKind::Tool => Some(&self.tools),
-            ItemKind::Resource => Some(&self.resources),
-            ItemKind::ResourceTemplate => Some(&self.resource_templates),
-            ItemKind::Prompt => Some(&self.prompts),
-            ItemKind::Method => None,
-        }
+        self.lists.get(kind as usize).map(|list| &**list)
     }
 
     pub(super) fn rule(&self, rule: RuleRef) -> (&Item, &Rule) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::catalog::Catalog;
 use crate::script::Body;
-use rehearse_protocol::{Era, names::META_SERVER_INFO};
+use rehearse_protocol::{Era, List, Operation, names::META_SERVER_INFO};
 
 /// The optional parts of a result's envelope.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,18 +38,8 @@ impl Envelope<'_> {
 
 /// Whether clients may keep the results of a method (2026-07-28, Caching: Cacheable Results; SEP-2640 adds skills).
 pub(super) fn is_cacheable(method: &str) -> bool {
-    matches!(
-        method,
-        "server/discover"
-            | "tools/list"
-            | "prompts/list"
-            | "resources/list"
-            | "resources/templates/list"
-            | "resources/read"
-            | "skills/list"
-            | "skills/get"
-            | "resources/directory/read"
-    )
+    let others = ["server/discover", Operation::READ, "skills/list", "skills/get", "resources/directory/read"];
+    List::of_method(method).is_some() || others.contains(&method)
 }
 
 impl Catalog {

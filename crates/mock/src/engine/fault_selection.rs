@@ -74,7 +74,7 @@ impl Engine {
                 FaultTarget::Method(wanted) => wanted == method,
                 FaultTarget::Item(kind, name) => {
                     let member = if *kind == ItemKind::Resource { of_params.uri } else { of_params.name };
-                    *method == kind_method(*kind) && text(member).is_some_and(|it| it == **name)
+                    *method == kind.item_method() && text(member).is_some_and(|it| it == **name)
                 }
             };
             if !aimed || !rule.when.covers(&facts) {
@@ -95,15 +95,6 @@ impl Engine {
             (fault, rng(self.seed, nth, (DRAWN_FOR - 1 - position, index)).number())
         });
         Some((id.cloned(), Chain::new(id, seeded), names))
-    }
-}
-
-/// The method whose requests an item of the kind answers.
-fn kind_method(kind: ItemKind) -> &'static str {
-    match kind {
-        ItemKind::Tool => "tools/call",
-        ItemKind::Prompt => "prompts/get",
-        ItemKind::Resource | ItemKind::ResourceTemplate | ItemKind::Method => "resources/read",
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     script::{Auth, HttpPolicy, ItemKind, Script},
 };
 use rehearse_document::state::State;
-use rehearse_protocol::{Era, Version};
+use rehearse_protocol::{Era, List, Version};
 
 /// The engine of a mock: a script and its state, which answer requests. [`MockServer`](crate::MockServer) serves it.
 ///
@@ -73,8 +73,8 @@ impl Engine {
         added.clear();
         let before = self.catalog();
         self.restart(Arc::new(script), at);
-        for kind in [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource] {
-            self.publish_change(&before, kind);
+        for list in List::WATCHED {
+            self.publish(&before, list.change(), None);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 use rehearse_document::{json_schema::Mismatch, nearest};
 use rehearse_protocol::{
-    Era, RpcError, Version,
+    Era, List, RpcError, Version,
     message::{self, HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND},
     names::{SKILLS_EXTENSION, TASKS_EXTENSION},
 };
@@ -30,9 +30,6 @@ impl Catalog {
         let declares = |path: &[&str]| self.script.capabilities.declares(era, path);
         let is_modern = era == Era::Modern;
         match method {
-            "tools/list" | "tools/call" => declares(&["tools"]),
-            "resources/list" | "resources/read" | "resources/templates/list" => declares(&["resources"]),
-            "prompts/list" | "prompts/get" => declares(&["prompts"]),
             "completion/complete" => declares(&["completions"]),
             "resources/subscribe" | "resources/unsubscribe" => !is_modern && declares(&["resources", "subscribe"]),
             "logging/setLevel" => !is_modern && declares(&["logging"]),
@@ -42,7 +39,9 @@ impl Catalog {
             "skills/list" | "skills/get" => is_modern && declares(&["extensions", SKILLS_EXTENSION]),
             "resources/directory/read" => is_modern && declares(&["extensions", SKILLS_EXTENSION, "directoryRead"]),
             "tasks/get" | "tasks/update" | "tasks/cancel" => is_modern && declares(&["extensions", TASKS_EXTENSION]),
-            _ => false,
+            _ => List::of_method(method)
+                .or_else(|| List::of_item_method(method))
+                .is_some_and(|list| declares(&[list.capability()])),
         }
     }
 
@@ -67,13 +66,12 @@ impl Engine {
             return Ok(None);
         }
         let empty = |members: &str| self.answer(call.catalog, call.request, call.era(), members, call.incoming);
+        if let Some(list) = List::of_method(method) {
+            return self.list(call, list.into()).map(Some);
+        }
         match method {
-            "tools/list" => self.list(call, ItemKind::Tool),
             "tools/call" => self.call_tool(call),
-            "resources/list" => self.list(call, ItemKind::Resource),
-            "resources/templates/list" => self.list(call, ItemKind::ResourceTemplate),
             "resources/read" => self.read_resource(call),
-            "prompts/list" => self.list(call, ItemKind::Prompt),
             "prompts/get" => self.get_prompt(call),
             "completion/complete" => self.complete(call),
             "skills/list" => self.list_skills(call),

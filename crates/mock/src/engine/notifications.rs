@@ -17,7 +17,7 @@ use super::{
 };
 use crate::script::{ItemKind, includes};
 use rehearse_protocol::{
-    Era, RpcError,
+    Era, List, RpcError,
     message::{self, INTERNAL_ERROR},
     names::TASKS_EXTENSION,
 };
@@ -35,14 +35,14 @@ impl Engine {
         }
         let uri;
         let topic = match method {
-            "notifications/tools/list_changed" => Topic::List(ItemKind::Tool),
-            "notifications/prompts/list_changed" => Topic::List(ItemKind::Prompt),
-            "notifications/resources/list_changed" => Topic::List(ItemKind::Resource),
             "notifications/resources/updated" => {
                 uri = params.and_then(|params| serde_json::from_str::<Updated>(params).ok()).map(|it| it.uri);
                 Topic::Resource(uri.as_deref().unwrap_or_default())
             }
-            _ => return false,
+            _ => match List::of_change(method) {
+                Some(list) => Topic::List(list.into()),
+                None => return false,
+            },
         };
         if catalog.script.capabilities.declares(Era::Modern, topic.capability()) {
             self.subscribers.notify(&topic, method, params);
@@ -52,12 +52,9 @@ impl Engine {
 
     /// Notifies clients that a list has changed.
     pub(super) fn publish_change(&self, catalog: &Catalog, kind: ItemKind) {
-        let method = match kind {
-            ItemKind::Tool => "notifications/tools/list_changed",
-            ItemKind::Prompt => "notifications/prompts/list_changed",
-            _ => "notifications/resources/list_changed",
-        };
-        self.publish(catalog, method, None);
+        if let Some(list) = kind.list() {
+            self.publish(catalog, list.change(), None);
+        }
     }
 
     pub(super) fn publish_task(&self, id: &str, members: &str) {

@@ -1,8 +1,7 @@
 //! The answer comes although the client has cancelled the request.
 
-use super::{EVERYWHERE, Fault, FaultInfo, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, options};
 
-/// The one fault that does not change the answer: the sender checks the chain for it.
 pub(super) const INFO: FaultInfo = FaultInfo {
     name: "after_cancel",
     summary: "The answer comes although the client has cancelled the request; on HTTP in the legacy versions only, \
@@ -10,8 +9,18 @@ pub(super) const INFO: FaultInfo = FaultInfo {
     options: &[],
     example: "after_cancel: {}",
     transports: EVERYWHERE,
-    read: |node| options::read(&INFO, node).map(|_| Fault::AfterCancel),
+    read: |node| options::read(&INFO, node).map(|_| Fault::AfterCancel(AfterCancel)),
 };
+
+/// The one fault that does not change the answer: the sender checks the chain for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AfterCancel;
+
+impl AfterCancel {
+    pub(super) fn apply(self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
+        out.push(part);
+    }
+}
 
 #[cfg(test)]
 mod tests {

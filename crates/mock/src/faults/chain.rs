@@ -58,7 +58,7 @@ impl Chain {
 
     /// Whether the answer is sent although the client cancels it.
     pub fn ignores_cancellation(&self) -> bool {
-        self.links.iter().any(|(fault, _)| *fault == Fault::AfterCancel)
+        self.links.iter().any(|(fault, _)| matches!(fault, Fault::AfterCancel(_)))
     }
 
     /// Whether a separate HTTP response replaces the answer.

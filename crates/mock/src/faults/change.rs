@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Entry, Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -37,7 +37,7 @@ impl Change {
         })
     }
 
-    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, mut part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         if let ResponsePart::Packet(packet) = &mut part
             && packet.kind == FrameKind::Response
             && let Ok(message) = serde_json::from_slice(&packet.bytes)

@@ -1,6 +1,6 @@
 //! The connection is closed too early.
 
-use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, Stop, options, stop_at};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -38,7 +38,7 @@ impl Close {
         Ok(Close { after: options.read("after", Node::bytes)?, code: options.read("code", code)?.unwrap_or(NORMAL) })
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         stop_at(self.after, Stop::Close(self.code), part, out);
     }
 }

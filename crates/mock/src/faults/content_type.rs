@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use super::{Fault, FaultInfo, ResponsePart, options};
+use super::{Fault, FaultInfo, FaultState, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 use rehearse_protocol::Transport;
 
@@ -30,7 +30,7 @@ impl ContentType {
         }
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         if part == ResponsePart::Begin {
             out.push(ResponsePart::ContentType(self.0.clone()));
         }

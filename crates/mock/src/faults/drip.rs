@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -29,7 +29,7 @@ impl Drip {
         })
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         out.push(match part {
             ResponsePart::Packet(mut packet) => {
                 packet.drip = Some((self.bytes, self.every));

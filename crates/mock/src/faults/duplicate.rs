@@ -1,6 +1,6 @@
 //! The response is sent again.
 
-use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -30,7 +30,7 @@ impl Duplicate {
         Ok(Duplicate { times: options::read(&INFO, node)?.read("times", times)?.unwrap_or(2) })
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         let is_response = matches!(&part, ResponsePart::Packet(packet) if packet.kind == FrameKind::Response);
         let times = if is_response { self.times } else { 1 };
         out.extend(std::iter::repeat_n(part, times.into()));

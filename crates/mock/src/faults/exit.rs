@@ -1,6 +1,6 @@
 //! The process exits.
 
-use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, Stop, options, stop_at};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -33,7 +33,7 @@ impl Exit {
         Ok(Exit { code: options.read("code", code)?.unwrap_or(1), after: options.read("after", Node::bytes)? })
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         stop_at(self.after, Stop::Exit(self.code), part, out);
     }
 }

@@ -57,72 +57,77 @@ pub struct FaultInfo {
     read: fn(&Node) -> Result<Fault, Problems>,
 }
 
-/// Every kind of fault.
-pub const ALL: &[FaultInfo] = &[
-    exit::INFO,
-    hang::INFO,
-    delay::INFO,
-    drip::INFO,
-    noise::INFO,
-    garbage::INFO,
-    truncate::INFO,
-    reset::INFO,
-    close::INFO,
-    status::INFO,
-    content_type::INFO,
-    wrong_id::INFO,
-    duplicate::INFO,
-    reorder::INFO,
-    drop::INFO,
-    after_cancel::INFO,
-    oversize::INFO,
-    change::INFO,
-    events::INFO,
-];
-
 const EVERYWHERE: &[Transport] = &Transport::ALL;
 
-/// A fault with its options.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Fault {
+/// Makes of a table of faults their list, their type, and what asks the file of each.
+macro_rules! faults {
+    ($($(#[$about:meta])* $module:ident: $name:ident($fault:ty),)*) => {
+        /// Every kind of fault.
+        pub const ALL: &[FaultInfo] = &[$($module::INFO),*];
+
+        /// A fault with its options.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Fault {
+            $($(#[$about])* $name($fault)),*
+        }
+
+        impl Fault {
+            /// The description of this kind of fault.
+            pub fn info(&self) -> &'static FaultInfo {
+                match self {
+                    $(Fault::$name(_) => &$module::INFO),*
+                }
+            }
+
+            /// Replaces `part`.
+            pub fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
+                match self {
+                    $(Fault::$name(fault) => fault.apply(part, state, out)),*
+                }
+            }
+        }
+    };
+}
+
+faults! {
     /// The process exits.
-    Exit(exit::Exit),
+    exit: Exit(exit::Exit),
     /// The answer never comes.
-    Hang(hang::Hang),
+    hang: Hang(hang::Hang),
     /// The answer comes late.
-    Delay(delay::Delay),
+    delay: Delay(delay::Delay),
     /// The answer comes slowly.
-    Drip(drip::Drip),
+    drip: Drip(drip::Drip),
     /// A line that is not a message comes before the answer.
-    Noise(noise::InjectedOutput),
+    noise: Noise(noise::InjectedOutput),
     /// Something that is not a response replaces the response.
-    Garbage(garbage::Garbage),
+    garbage: Garbage(garbage::Garbage),
     /// The response is cut off, and looks finished.
-    Truncate(truncate::Truncate),
+    truncate: Truncate(truncate::Truncate),
     /// The connection is reset.
-    Reset(reset::Reset),
+    reset: Reset(reset::Reset),
     /// The connection is closed too early.
-    Close(close::Close),
+    close: Close(close::Close),
     /// An HTTP status replaces the answer.
-    Status(status::Status),
+    status: Status(status::Status),
     /// The HTTP response has another media type.
-    ContentType(content_type::ContentType),
+    content_type: ContentType(content_type::ContentType),
     /// The response has another id.
-    WrongId(wrong_id::WrongId),
+    wrong_id: WrongId(wrong_id::WrongId),
     /// The response is sent again.
-    Duplicate(duplicate::Duplicate),
+    duplicate: Duplicate(duplicate::Duplicate),
     /// Messages come in another order.
-    Reorder(reorder::Reorder),
+    reorder: Reorder(reorder::Reorder),
     /// Messages are lost.
-    Drop(drop::Drop),
+    drop: Drop(drop::Drop),
     /// The answer comes although the request was cancelled.
-    AfterCancel,
+    after_cancel: AfterCancel(after_cancel::AfterCancel),
     /// The response is large.
-    Oversize(oversize::Oversize),
+    oversize: Oversize(oversize::Oversize),
     /// Members of the response are other ones.
-    Change(change::Change),
+    change: Change(change::Change),
     /// The events of a stream are written in another way.
-    Events(Events),
+    events: Events(Events),
 }
 
 impl Fault {
@@ -156,56 +161,6 @@ impl Fault {
                     None => problem.hint(format!("the faults are {}", names.join(", "))).into(),
                 })
             }
-        }
-    }
-
-    /// The description of this kind of fault.
-    pub fn info(&self) -> &'static FaultInfo {
-        match self {
-            Fault::Exit(_) => &exit::INFO,
-            Fault::Hang(_) => &hang::INFO,
-            Fault::Delay(_) => &delay::INFO,
-            Fault::Drip(_) => &drip::INFO,
-            Fault::Noise(_) => &noise::INFO,
-            Fault::Garbage(_) => &garbage::INFO,
-            Fault::Truncate(_) => &truncate::INFO,
-            Fault::Reset(_) => &reset::INFO,
-            Fault::Close(_) => &close::INFO,
-            Fault::Status(_) => &status::INFO,
-            Fault::ContentType(_) => &content_type::INFO,
-            Fault::WrongId(_) => &wrong_id::INFO,
-            Fault::Duplicate(_) => &duplicate::INFO,
-            Fault::Reorder(_) => &reorder::INFO,
-            Fault::Drop(_) => &drop::INFO,
-            Fault::AfterCancel => &after_cancel::INFO,
-            Fault::Oversize(_) => &oversize::INFO,
-            Fault::Change(_) => &change::INFO,
-            Fault::Events(_) => &events::INFO,
-        }
-    }
-
-    /// Replaces `part`.
-    pub fn apply(&self, part: ResponsePart, state: &mut FaultState, out: &mut Vec<ResponsePart>) {
-        match self {
-            Fault::Exit(it) => it.apply(part, out),
-            Fault::Hang(it) => it.apply(part, out),
-            Fault::Delay(it) => it.apply(part, state, out),
-            Fault::Drip(it) => it.apply(part, out),
-            Fault::Noise(it) => it.apply(part, state, out),
-            Fault::Garbage(it) => it.apply(part, state, out),
-            Fault::Truncate(it) => it.apply(part, out),
-            Fault::Reset(it) => it.apply(part, out),
-            Fault::Close(it) => it.apply(part, out),
-            Fault::Status(it) => it.apply(part, state, out),
-            Fault::ContentType(it) => it.apply(part, out),
-            Fault::WrongId(it) => it.apply(part, out),
-            Fault::Duplicate(it) => it.apply(part, out),
-            Fault::Reorder(it) => it.apply(part, state, out),
-            Fault::Drop(it) => it.apply(part, state, out),
-            Fault::AfterCancel => out.push(part),
-            Fault::Oversize(it) => it.apply(part, out),
-            Fault::Change(it) => it.apply(part, out),
-            Fault::Events(it) => it.apply(part, state, out),
         }
     }
 }

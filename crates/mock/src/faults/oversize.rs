@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -25,7 +25,7 @@ impl Oversize {
         Ok(Oversize { size: options::some_bytes(node)? })
     }
 
-    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, mut part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         if let ResponsePart::Packet(packet) = &mut part
             && packet.kind == FrameKind::Response
             && let Some(missing) = self.size.checked_sub(packet.bytes.len())

@@ -1,6 +1,6 @@
 //! The connection is reset.
 
-use super::{EVERYWHERE, Fault, FaultInfo, ResponsePart, Stop, options, stop_at};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, ResponsePart, Stop, options, stop_at};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -22,7 +22,7 @@ impl Reset {
         Ok(Reset { after: options::read(&INFO, node)?.read("after", Node::bytes)? })
     }
 
-    pub(super) fn apply(&self, part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         stop_at(self.after, Stop::Reset, part, out);
     }
 }

@@ -1,6 +1,6 @@
 //! The response is cut off, and looks finished.
 
-use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -22,7 +22,7 @@ impl Truncate {
         Ok(Truncate { after: options::read(&INFO, node)?.required("after")?.bytes()? })
     }
 
-    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, mut part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         if let ResponsePart::Packet(packet) = &mut part
             && packet.kind == FrameKind::Response
         {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{EVERYWHERE, Fault, FaultInfo, FrameKind, ResponsePart, options};
+use super::{EVERYWHERE, Fault, FaultInfo, FaultState, FrameKind, ResponsePart, options};
 use rehearse_document::{Node, Problems};
 
 pub(super) const INFO: FaultInfo = FaultInfo {
@@ -59,7 +59,7 @@ impl WrongId {
         }
     }
 
-    pub(super) fn apply(&self, mut part: ResponsePart, out: &mut Vec<ResponsePart>) {
+    pub(super) fn apply(&self, mut part: ResponsePart, _: &mut FaultState, out: &mut Vec<ResponsePart>) {
         if let ResponsePart::Packet(packet) = &mut part
             && packet.kind == FrameKind::Response
             && let Some(changed) = self.replace_id(&packet.bytes)

@@ -9,7 +9,6 @@ use rehearse_document::yaml;
 use rehearse_protocol::trace_file::{MASK, TraceFile};
 use serde_json::{Map, Value, json};
 
-pub use self::reply::without_templates;
 use self::reply::{error_reply, members, method_reply, prompt_reply, questions, resource_reply, steps, tool_reply};
 
 const TOOL: &[&str] =

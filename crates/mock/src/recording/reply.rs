@@ -1,11 +1,9 @@
 //! Recorded answers as replies of a script, and what happened before them as steps.
 
 use rehearse_conformance::{Call, Connection};
+use rehearse_document::template::without_templates;
 use rehearse_protocol::names::PREFIX;
 use serde_json::{Map, Value, json};
-
-/// How JSON text of a template begins.
-const OPENINGS: [&str; 3] = ["{{", "{%", "{#"];
 
 /// The reply to a call of a tool, of the kind that says it shortest.
 pub(super) fn tool_reply(result: &Value) -> Value {
@@ -132,38 +130,6 @@ fn question(method: &str, params: &Value, lost: &mut Vec<String>) -> Option<Valu
 /// Some members of an object, in this order.
 pub(super) fn members(value: &Value, keys: &[&str]) -> Value {
     keys.iter().filter_map(|key| Some(((*key).to_owned(), value.get(*key)?.clone()))).collect::<Map<_, _>>().into()
-}
-
-/// Strings in scripts and scenarios are templates: what looks like one is written as its text.
-pub fn without_templates(value: Value) -> Value {
-    match value {
-        Value::String(text) if OPENINGS.iter().any(|opening| text.contains(opening)) => literal(&text).into(),
-        Value::Array(items) => items.into_iter().map(without_templates).collect(),
-        Value::Object(members) => {
-            members.into_iter().map(|(key, value)| (key, without_templates(value))).collect::<Map<_, _>>().into()
-        }
-        other => other,
-    }
-}
-
-fn literal(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        match OPENINGS.iter().find(|opening| from.starts_with(**opening)) {
-            Some(opening) => {
-                out.push_str(&format!("{{{{ '{opening}' }}}}"));
-                rest = &from[opening.len()..];
-            }
-            None => {
-                out.push('{');
-                rest = &from[1..];
-            }
-        }
-    }
-    out + rest
 }
 
 #[cfg(test)]

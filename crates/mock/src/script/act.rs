@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::keys::KEYS;
 use rehearse_document::{Node, Problems};
 use rehearse_protocol::{Era, Transport};
 
@@ -12,7 +13,7 @@ pub struct ActRules {
     pub transports: Vec<Transport>,
     /// The versions of which it says something: those of an era; `None` for all.
     pub era: Option<Era>,
-    /// After what time without traffic the client is ended, if not after the usual one.
+    /// How long the client may be idle before it is stopped, if not the usual time.
     pub idle: Option<Duration>,
     /// The methods that a client must have used before the act is over, if not those that the script's items suggest.
     pub needs: Option<Vec<String>>,
@@ -35,7 +36,7 @@ pub struct ProcessRules {
 
 impl ActRules {
     pub(super) fn read(node: &Node) -> Result<ActRules, Problems> {
-        let fields = node.fields("`act`", &["transports", "era", "idle", "needs", "like", "process"])?;
+        let fields = KEYS.fields(node, "act")?;
         let text = |node: &Node| Ok(node.str()?.to_owned());
         Ok(ActRules {
             transports: fields.read("transports", |node| node.one_or_more(Node::parsed))?.unwrap_or_default(),
@@ -50,7 +51,7 @@ impl ActRules {
 
 impl ProcessRules {
     fn read(node: &Node) -> Result<ProcessRules, Problems> {
-        let fields = node.fields("`process`", &["stderr", "linger", "deaf"])?;
+        let fields = KEYS.fields(node, "process")?;
         Ok(ProcessRules {
             stderr: fields.read("stderr", Node::integer)?.unwrap_or_default(),
             linger: fields.read("linger", Node::duration)?.unwrap_or_default(),

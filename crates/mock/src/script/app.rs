@@ -15,15 +15,9 @@ use std::{fs, path::Path};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::capabilities::merge;
+use super::{capabilities::merge, keys::KEYS};
 use rehearse_document::{Fields, Node, Problem, Problems, Span};
 use rehearse_protocol::names::APP_MIME;
-
-/// What a page says of itself.
-const OF_PAGE: &[&str] = &["csp", "permissions", "domain", "prefersBorder"];
-const OWN_KEYS: &[&str] = &["html", "file", "uri", "mimeType", "visibility"];
-const DOMAINS: &[&str] = &["connectDomains", "resourceDomains", "frameDomains", "baseUriDomains"];
-const PERMISSIONS: &[&str] = &["camera", "microphone", "geolocation", "clipboardWrite"];
 
 /// The page of an app.
 #[derive(Debug)]
@@ -56,9 +50,9 @@ pub(super) fn read(fields: &Fields<'_>, folder: &Path) -> Result<Option<App>, Pr
 
 /// What the tool says of its app, and the page.
 fn read_ui(node: &Node, name: &str, folder: &Path) -> Result<(Json, Option<AppPage>), Problems> {
-    let fields = node.fields("`ui`", &[OWN_KEYS, OF_PAGE].concat())?;
+    let fields = KEYS.fields(node, "app")?;
     fields.read("csp", |node| read_domains(node).map(|()| true))?;
-    fields.read("permissions", |node| node.fields("`permissions`", PERMISSIONS).map(|_| true))?;
+    fields.read("permissions", |node| KEYS.fields(node, "permissions").map(|_| true))?;
     fields.read("domain", Node::str)?;
     fields.read("prefersBorder", Node::bool)?;
     let (uri, mime) = (fields.read("uri", Node::str)?, fields.read("mimeType", Node::str)?.unwrap_or(APP_MIME));
@@ -70,7 +64,7 @@ fn read_ui(node: &Node, name: &str, folder: &Path) -> Result<(Json, Option<AppPa
     };
     let uri = uri.map(ToOwned::to_owned).or_else(|| html.as_ref().map(|_| format!("ui://{name}")));
     if html.is_none()
-        && let Some(key) = OF_PAGE.iter().chain(&["mimeType"]).find_map(|key| fields.get(key))
+        && let Some(key) = KEYS.keys("page").into_iter().chain(["mimeType"]).find_map(|key| fields.get(key))
     {
         return Err(key.problem("there is no page to say this of").hint("give `html` or `file`").into());
     }
@@ -87,7 +81,7 @@ fn read_ui(node: &Node, name: &str, folder: &Path) -> Result<(Json, Option<AppPa
 }
 
 fn page(fields: &Fields<'_>, uri: String, name: &str, mime: &str, html: &str) -> AppPage {
-    let members = OF_PAGE.iter().filter_map(|key| Some(((*key).to_owned(), fields.get(key)?.to_json())));
+    let members = KEYS.keys("page").into_iter().filter_map(|key| Some(((*key).to_owned(), fields.get(key)?.to_json())));
     let members: Map<_, _> = members.collect();
     let mut content = json!({ "uri": uri, "mimeType": mime, "text": html });
     let mut definition = json!({ "uri": uri, "name": name, "mimeType": mime });
@@ -101,8 +95,8 @@ fn page(fields: &Fields<'_>, uri: String, name: &str, mime: &str, html: &str) ->
 }
 
 fn read_domains(node: &Node) -> Result<(), Problems> {
-    let fields = node.fields("`csp`", DOMAINS)?;
-    DOMAINS.iter().try_for_each(|key| fields.read_each(key, |domain| domain.str().map(drop)).map(drop))
+    let fields = KEYS.fields(node, "csp")?;
+    KEYS.keys("csp").into_iter().try_for_each(|key| fields.read_each(key, |domain| domain.str().map(drop)).map(drop))
 }
 
 fn read_file(node: &Node, folder: &Path) -> Result<String, Problems> {

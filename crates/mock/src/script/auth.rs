@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     issuer::{Dpop, Issuer, challenge_text, patched},
+    keys::KEYS,
     scope,
 };
 use rehearse_document::{Node, Problems};
@@ -82,7 +83,7 @@ impl Token {
     }
 
     fn read(node: &Node) -> Result<Arc<Token>, Problems> {
-        let fields = node.fields("a token", &["token", "scopes"])?;
+        let fields = KEYS.fields(node, "token")?;
         let token = fields.required("token")?;
         let is_token = |c: char| c.is_ascii_alphanumeric() || "-._~+/=".contains(c);
         if token.str()?.is_empty() || !token.str()?.chars().all(is_token) {
@@ -95,7 +96,7 @@ impl Token {
 
 impl Auth {
     pub(super) fn read(node: &Node) -> Result<Auth, Problems> {
-        let fields = node.fields("`auth`", &["tokens", "scopes", "authorizationServers", "issuer"])?;
+        let fields = KEYS.fields(node, "auth")?;
         let issuer = fields.read("issuer", Issuer::read)?.map(Arc::new);
         let tokens = match issuer {
             Some(_) => fields.read_each("tokens", Token::read)?,

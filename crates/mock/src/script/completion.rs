@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::{
     ItemKind, ScriptReader,
+    keys::KEYS,
     reader::{declared, unknown},
 };
 use rehearse_document::uri_template::UriTemplate;
@@ -41,8 +42,8 @@ impl CompletionTarget {
 
 impl Completion {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<Completion, Problems> {
-        let fields = node.fields("a completion", &["prompt", "resource", "argument", "values"])?;
-        let Entry { key, node: name, .. } = fields.exactly_one(&["prompt", "resource"])?;
+        let fields = KEYS.fields(node, "completion")?;
+        let Entry { key, node: name, .. } = fields.exactly_one(&KEYS.choices("completion"))?;
         let name = name.str()?.to_owned();
         let values = fields.required("values")?;
         if !matches!(values.value, Value::String(_)) {

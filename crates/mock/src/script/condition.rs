@@ -5,24 +5,9 @@ use std::{cell::OnceCell, time::Duration};
 use http::HeaderMap;
 use serde_json::Value as Json;
 
-use super::ScriptReader;
+use super::{ScriptReader, keys::KEYS};
 use rehearse_document::{Node, Problems, Value, json_schema::Mismatch, matcher::Matcher};
 use rehearse_protocol::{Era, Transport, Version};
-
-/// The keys of a condition.
-pub(super) const KEYS: &[&str] = &[
-    "args",
-    "params",
-    "headers",
-    "era",
-    "version",
-    "transport",
-    "capabilities",
-    "call",
-    "state",
-    "probability",
-    "time",
-];
 
 /// A condition on a request. All of its members must hold.
 #[derive(Debug, Default)]
@@ -89,7 +74,7 @@ impl<'a> LazyJson<'a> {
 
 impl Condition {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<Condition, Problems> {
-        Condition::read_fields(&node.fields("`when`", KEYS)?, reader)
+        Condition::read_fields(&KEYS.fields(node, "when")?, reader)
     }
 
     /// Reads the keys of a condition from an object that may have others.
@@ -162,14 +147,14 @@ impl CallNumbers {
     fn read(node: &Node) -> Result<CallNumbers, Problems> {
         match &node.value {
             Value::Mapping(_) if node.get("every").is_some() => {
-                let every = node.fields("`call`", &["every"])?.required("every")?;
+                let every = KEYS.fields(node, "every")?.required("every")?;
                 match every.integer()? {
                     0 => Err(every.problem("`every: 1` is every call, `every: 2` every second one").into()),
                     every => Ok(CallNumbers::Every(every)),
                 }
             }
             Value::Mapping(_) => {
-                let fields = node.fields("`call`", &["min", "max", "every"])?;
+                let fields = KEYS.fields(node, "call")?;
                 let min = fields.read("min", read_number)?.unwrap_or(1);
                 let max = fields.read("max", read_number)?.unwrap_or(u64::MAX);
                 if max < min {
@@ -207,7 +192,7 @@ fn read_probability(node: &Node) -> Result<f64, Problems> {
 }
 
 fn read_time(node: &Node) -> Result<(Duration, Duration), Problems> {
-    let fields = node.fields("`time`", &["after", "until"])?;
+    let fields = KEYS.fields(node, "time")?;
     let after = fields.read("after", Node::duration)?.unwrap_or_default();
     let until = fields.read("until", Node::duration)?.unwrap_or(Duration::MAX);
     if after >= until {

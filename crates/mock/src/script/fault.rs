@@ -1,6 +1,6 @@
 //! The faults of a script and the requests to which they apply.
 
-use super::{Condition, ItemKind, ScriptReader, condition};
+use super::{Condition, ItemKind, ScriptReader, keys::KEYS};
 use crate::faults::Fault;
 use rehearse_document::{Entry, Fields, Node, Problem, Problems, nearest};
 use rehearse_protocol::Transport;
@@ -55,7 +55,7 @@ pub enum FaultTarget {
 
 impl FaultRule {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<FaultRule, Problems> {
-        let fields = node.fields("an entry of `faults`", &["on", "do"])?;
+        let fields = KEYS.fields(node, "faultRule")?;
         let (target, when) = match fields.get("on") {
             Some(on) => read_on(on, reader)?,
             None => (FaultTarget::Everything, Condition::default()),
@@ -73,8 +73,7 @@ impl FaultRule {
 }
 
 fn read_on(node: &Node, reader: &mut ScriptReader) -> Result<(FaultTarget, Condition), Problems> {
-    const TARGETS: &[&str] = &["method", "tool", "prompt", "resource"];
-    let fields = node.fields("`on`", &[TARGETS, condition::KEYS].concat())?;
+    let fields = KEYS.fields(node, "on")?;
     let target = match item(&fields)? {
         Some((kind, Entry { node, .. })) => {
             let name = node.str()?.to_owned();
@@ -94,11 +93,8 @@ fn read_on(node: &Node, reader: &mut ScriptReader) -> Result<(FaultTarget, Condi
 /// The named tool, prompt or resource.
 fn item<'n>(fields: &Fields<'n>) -> Result<Option<(ItemKind, &'n Entry)>, Problems> {
     let Some(entry) = fields.at_most_one(&["tool", "prompt", "resource"])? else { return Ok(None) };
-    let (kind, method) = match entry.key.as_str() {
-        "tool" => (ItemKind::Tool, "tools/call"),
-        "prompt" => (ItemKind::Prompt, "prompts/get"),
-        _ => (ItemKind::Resource, "resources/read"),
-    };
+    let kind = ItemKind::of_key(&entry.key).unwrap_or(ItemKind::Resource);
+    let method = kind.item_method();
     match fields.read("method", |node| Ok((node, node.str()?)))? {
         Some((node, said)) if said != method => {
             let message = format!("a {} is named by `{method}` alone", kind.noun());

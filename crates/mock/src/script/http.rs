@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::keys::KEYS;
 use http::StatusCode;
 use rehearse_document::{Fields, Node, Problems};
 
@@ -83,8 +84,7 @@ pub enum HttpForm {
 
 impl HttpPolicy {
     pub(super) fn read(node: &Node) -> Result<HttpPolicy, Problems> {
-        let keys = ["sessions", "get", "delete", "sse", "answers", "priming", "retry"];
-        let fields = node.fields("`http`", &keys)?;
+        let fields = KEYS.fields(node, "http")?;
         let odd_ids = fields.get("sessions").is_some_and(|node| node.as_str() == Some("odd"));
         let sessions = odd_ids || fields.read("sessions", Node::bool)?.unwrap_or(true);
         let (get, delete) = (fields.read("get", read_status)?, fields.read("delete", read_status)?);
@@ -101,7 +101,7 @@ fn read_status(node: &Node) -> Result<StatusCode, Problems> {
 
 impl SsePolicy {
     fn read(node: &Node) -> Result<SsePolicy, Problems> {
-        let fields = node.fields("`sse`", &["delay", "endpoint", "status"])?;
+        let fields = KEYS.fields(node, "sse")?;
         let endpoint = |node: &Node| match node.str()? {
             "relative" => Ok(SseEndpoint::Relative),
             "absolute" => Ok(SseEndpoint::Absolute),
@@ -118,7 +118,7 @@ impl SsePolicy {
 
 impl HttpResponseOptions {
     pub(super) fn read(node: &Node) -> Result<HttpResponseOptions, Problems> {
-        HttpResponseOptions::read_fields(&node.fields("`http`", &["answers", "priming", "retry"])?)
+        HttpResponseOptions::read_fields(&KEYS.fields(node, "httpAnswer")?)
     }
 
     fn read_fields(fields: &Fields<'_>) -> Result<HttpResponseOptions, Problems> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::{ScriptReader, reply};
+use super::{ScriptReader, keys::KEYS, reply};
 use rehearse_document::{
     Node, Problems, Span, Value,
     json_schema::Schema,
@@ -35,8 +35,6 @@ pub struct InputRequest {
 }
 
 impl InputRequest {
-    pub(super) const KINDS: &'static [&'static str] = &["elicit", "sample", "roots"];
-
     /// Reads a request; `key` is its name in an object of requests.
     pub(super) fn read(
         kind: &str,
@@ -45,34 +43,16 @@ impl InputRequest {
         reader: &mut ScriptReader,
         limit: &mut Duration,
     ) -> Result<InputRequest, Problems> {
-        let (method, mut keys): (_, Vec<&str>) = match kind {
-            "elicit" => {
-                ("elicitation/create", vec!["mode", "message", "requestedSchema", "url", "elicitationId", "_meta"])
-            }
-            "sample" => (
-                "sampling/createMessage",
-                vec![
-                    "messages",
-                    "modelPreferences",
-                    "systemPrompt",
-                    "includeContext",
-                    "temperature",
-                    "maxTokens",
-                    "stopSequences",
-                    "metadata",
-                    "tools",
-                    "toolChoice",
-                    "_meta",
-                ],
-            ),
-            _ => ("roots/list", vec!["_meta"]),
+        let (method, object) = match kind {
+            "elicit" => ("elicitation/create", "Elicit"),
+            "sample" => ("sampling/createMessage", "Sample"),
+            _ => ("roots/list", "Roots"),
         };
-        let members = keys.clone();
-        keys.extend(["optional", "timeout"]);
-        if key.is_none() {
-            keys.push("as");
-        }
-        let fields = node.fields(&format!("`{kind}`"), &keys)?;
+        let members = KEYS.keys(&format!("{kind}Params"));
+        let fields = match key {
+            Some(_) => KEYS.fields(node, &format!("asked{object}"))?,
+            None => KEYS.fields(node, kind)?,
+        };
         let (name, span) = match (key, fields.get("as")) {
             (Some((name, span)), _) => (name, span),
             (None, Some(node)) => (node.str()?, node.span),

@@ -2,24 +2,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::scope;
+use super::{keys::KEYS, scope};
 use rehearse_document::{Node, Problems};
 
-const KEYS: &[&str] = &[
-    "path",
-    "clients",
-    "expireAfter",
-    "grant",
-    "challenge",
-    "missing",
-    "resource",
-    "metadata",
-    "response",
-    "token",
-    "dpop",
-    "jwt",
-    "fail",
-];
 /// What stands in texts for the origin of the mock.
 const ORIGIN: &str = "{origin}";
 
@@ -80,10 +65,10 @@ impl Dpop {
 
 impl Issuer {
     pub(super) fn read(node: &Node) -> Result<Issuer, Problems> {
-        let fields = node.fields("`issuer`", KEYS)?;
+        let fields = KEYS.fields(node, "issuer")?;
         let text = |node: &Node| Ok(node.str()?.to_owned());
         let patch = |key| fields.read(key, read_patch).map(Option::unwrap_or_default);
-        let fail = fields.get("fail").map(|node| node.fields("`fail`", &["register", "token"])).transpose()?;
+        let fail = fields.get("fail").map(|node| KEYS.fields(node, "fail")).transpose()?;
         let error = |key| fail.as_ref().map_or(Ok(None), |fail| fail.read(key, text));
         Ok(Issuer {
             paths: fields.read("path", |node| node.one_or_more(read_path))?.unwrap_or_else(|| vec![String::new()]),
@@ -190,7 +175,7 @@ fn read_path(node: &Node) -> Result<String, Problems> {
 }
 
 fn read_client(node: &Node) -> Result<(String, Option<String>), Problems> {
-    let fields = node.fields("a client", &["id", "secret"])?;
+    let fields = KEYS.fields(node, "client")?;
     let secret = fields.read("secret", |node| Ok(node.str()?.to_owned()))?;
     Ok((fields.required("id")?.str()?.to_owned(), secret))
 }

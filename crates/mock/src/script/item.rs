@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ReplySubject, Rule, ScriptReader, repeat, rule::ANSWER_KEYS, scope};
+use super::{ReplySubject, Rule, ScriptReader, keys::KEYS, repeat, scope};
 use rehearse_document::{Fields, Node, Problems};
-
-/// The keys of an item besides its MCP members and its answer.
-const ITEM_KEYS: &[&str] = &["enabled", "scopes", "expect", "rules", repeat::KEY];
+use rehearse_protocol::List;
 
 /// The kind of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,15 +26,30 @@ impl ItemKind {
     pub const ALL: [ItemKind; 5] =
         [ItemKind::Tool, ItemKind::Resource, ItemKind::ResourceTemplate, ItemKind::Prompt, ItemKind::Method];
 
+    /// The kind with this key.
+    pub(super) fn of_key(key: &str) -> Option<ItemKind> {
+        ItemKind::ALL.into_iter().find(|kind| kind.key() == key)
+    }
+
+    /// The list of such items; `None` for methods.
+    pub fn list(self) -> Option<List> {
+        match self {
+            ItemKind::Tool => Some(List::Tools),
+            ItemKind::Resource => Some(List::Resources),
+            ItemKind::ResourceTemplate => Some(List::ResourceTemplates),
+            ItemKind::Prompt => Some(List::Prompts),
+            ItemKind::Method => None,
+        }
+    }
+
+    /// The method that requests such an item; empty for methods, which clients name themselves.
+    pub(crate) fn item_method(self) -> &'static str {
+        self.list().map_or("", List::item_method)
+    }
+
     /// The key of such items in a script, and in the result of a list.
     pub fn list_key(self) -> &'static str {
-        match self {
-            ItemKind::Tool => "tools",
-            ItemKind::Resource => "resources",
-            ItemKind::ResourceTemplate => "resourceTemplates",
-            ItemKind::Prompt => "prompts",
-            ItemKind::Method => "methods",
-        }
+        self.list().map_or("methods", List::member)
     }
 
     /// The key for one such item in a step or a condition.
@@ -52,12 +65,7 @@ impl ItemKind {
 
     /// The member with which clients name one such item.
     pub fn name_key(self) -> &'static str {
-        match self {
-            ItemKind::Tool | ItemKind::Prompt => "name",
-            ItemKind::Resource => "uri",
-            ItemKind::ResourceTemplate => "uriTemplate",
-            ItemKind::Method => "method",
-        }
+        self.list().map_or("method", List::key)
     }
 
     /// The noun for one such item in messages.
@@ -68,6 +76,17 @@ impl ItemKind {
             ItemKind::ResourceTemplate => "resource template",
             ItemKind::Prompt => "prompt",
             ItemKind::Method => "method",
+        }
+    }
+}
+
+impl From<List> for ItemKind {
+    fn from(list: List) -> ItemKind {
+        match list {
+            List::Tools => ItemKind::Tool,
+            List::Resources => ItemKind::Resource,
+            List::ResourceTemplates => ItemKind::ResourceTemplate,
+            List::Prompts => ItemKind::Prompt,
         }
     }
 }
@@ -121,12 +140,12 @@ impl CallRange {
 
     /// Reads `{ calls: 2 }` or `{ calls: { min: 1, max: 3 } }`.
     pub(super) fn read(node: &Node) -> Result<CallRange, Problems> {
-        let calls = node.fields("`expect`", &["calls"])?.required("calls")?;
+        let calls = KEYS.fields(node, "expect")?.required("calls")?;
         if calls.as_items().is_none() && calls.as_entries().is_none() {
             let exactly = calls.integer()?;
             return Ok(CallRange { min: exactly, max: exactly });
         }
-        let fields = calls.fields("`calls`", &["min", "max"])?;
+        let fields = KEYS.fields(calls, "calls")?;
         let min = fields.read("min", Node::integer)?.unwrap_or(0);
         let max = fields.read("max", Node::integer)?.unwrap_or(u64::MAX);
         if min > max {
@@ -149,11 +168,6 @@ impl std::fmt::Display for CallRange {
 }
 
 impl Item {
-    /// The keys that an item with these MCP members may have.
-    pub(super) fn keys<'k>(members: &[&'k str], subject: &ReplySubject) -> Vec<&'k str> {
-        [members, ITEM_KEYS, ANSWER_KEYS, subject.short_forms()].concat()
-    }
-
     /// A resource that always has these contents, which are JSON text.
     pub(super) fn literal(kind: ItemKind, name: &str, number: usize, contents: String) -> Item {
         let label: Arc<str> = format!("{}.{name}", kind.list_key()).into();

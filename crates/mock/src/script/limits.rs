@@ -1,5 +1,6 @@
 //! How large the values of a running script can become.
 
+use super::keys::KEYS;
 use crate::faults::options;
 use rehearse_document::{Node, Problems, state::STATE_LIMIT, template::OUTPUT_LIMIT};
 
@@ -21,7 +22,7 @@ impl Default for Limits {
 
 impl Limits {
     pub(super) fn read(node: &Node) -> Result<Limits, Problems> {
-        let fields = node.fields("`limits`", &["output", "state"])?;
+        let fields = KEYS.fields(node, "limits")?;
         Ok(Limits {
             output: fields.read("output", options::some_bytes)?.unwrap_or(OUTPUT_LIMIT),
             state: fields.read("state", options::some_bytes)?.unwrap_or(STATE_LIMIT),

@@ -1,6 +1,6 @@
 //! Custom methods, and custom answers to methods of the protocol.
 
-use super::{Item, ReplySubject, ScriptReader};
+use super::{Item, ReplySubject, ScriptReader, keys::KEYS};
 use rehearse_document::{Node, Problems};
 
 /// Methods that the protocol always answers, because all others depend on them.
@@ -16,7 +16,7 @@ pub struct MethodItem {
 impl MethodItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<MethodItem, Problems> {
         let subject = ReplySubject::Method;
-        let fields = node.fields("a method", &Item::keys(&["method"], &subject))?;
+        let fields = KEYS.fields(node, "method")?;
         let method = fields.required("method")?;
         if RESERVED.contains(&method.str()?) {
             let problem = method.problem(format!("`{}` is always answered by the protocol", method.str()?));

@@ -1,6 +1,7 @@
 //! The state of reading a script.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,6 +15,7 @@ use rehearse_document::{
     Fields, Node, Problem, Problems, Source, Span, nearest,
     template::{SCRIPT_NAMES, Templates},
 };
+use rehearse_protocol::List;
 
 /// Collects information while a script is read.
 pub(super) struct ScriptReader {
@@ -60,30 +62,19 @@ pub struct UsedFeatures {
     pub updates: bool,
     /// Whether some answer depends on the client: on headers or on its capabilities.
     pub caller: bool,
-    tools_change: bool,
-    prompts_change: bool,
-    resources_change: bool,
+    /// The notifications of the lists that may change.
+    changes: BTreeSet<&'static str>,
 }
 
 impl UsedFeatures {
     /// The list of this kind may change.
     pub(super) fn changes(&mut self, kind: ItemKind) {
-        match kind {
-            ItemKind::Tool => self.tools_change = true,
-            ItemKind::Prompt => self.prompts_change = true,
-            ItemKind::Resource | ItemKind::ResourceTemplate => self.resources_change = true,
-            ItemKind::Method => {}
-        }
+        self.changes.extend(kind.list().map(List::change));
     }
 
     /// Whether the list of this kind may change.
     pub fn change(&self, kind: ItemKind) -> bool {
-        match kind {
-            ItemKind::Tool => self.tools_change,
-            ItemKind::Prompt => self.prompts_change,
-            ItemKind::Resource | ItemKind::ResourceTemplate => self.resources_change,
-            ItemKind::Method => false,
-        }
+        kind.list().is_some_and(|list| self.changes.contains(list.change()))
     }
 }
 

@@ -7,15 +7,13 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde_json::Value as Json;
 
-use super::{ItemKind, rule::ANSWER_KEYS};
+use super::{ItemKind, keys::KEYS};
 use rehearse_document::{Entry, Node, Problems, Source, Value, template::Templates};
 
 /// The key with the number of items. In each item it is the number of the item.
 pub(super) const KEY: &str = "repeat";
 /// The name of the number in templates.
 pub(super) const NAME: &str = "n";
-/// Answers besides [`ANSWER_KEYS`], whose templates are filled in for each request.
-const ANSWERS: &[&str] = &["rules", "text", "json", "blob", "contents", "messages"];
 pub(super) const MAX: usize = 100_000;
 
 /// The script with all repeated items written out.
@@ -46,10 +44,12 @@ fn copies(item: Node, templates: &mut Templates) -> Result<Vec<Node>, Problems> 
 }
 
 fn copy(item: &Node, n: usize, templates: &mut Templates) -> Result<Node, Problems> {
+    // Their templates are filled in for each request.
+    let answers = [KEYS.keys("resourceAnswerKeys"), KEYS.keys("promptShort"), vec!["rules"]].concat();
     let entry = |Entry { key, key_span, node }: &Entry| {
         let filled = match key.as_str() {
             KEY => Node { span: node.span, value: Value::Number(n.to_string()) },
-            answer if ANSWER_KEYS.contains(&answer) || ANSWERS.contains(&answer) => node.clone(),
+            answer if answers.contains(&answer) => node.clone(),
             _ => fill(node, n, true, templates)?,
         };
         Ok(Entry { key: key.clone(), key_span: *key_span, node: filled })

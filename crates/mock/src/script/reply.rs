@@ -5,17 +5,11 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use serde_json::Value as Json;
 
-use super::ItemKind;
+use super::{ItemKind, keys::KEYS};
 use rehearse_document::{
     Entry, Node, Problems, Value,
     template::{Data, Templates, Text},
 };
-
-/// The kinds of reply that all items have.
-const COMMON: &[&str] = &["rpcError", "result", "raw"];
-const TOOL: &[&str] = &["text", "json", "structured", "content", "error"];
-const PROMPT: &[&str] = &["messages"];
-const RESOURCE: &[&str] = &["text", "json", "blob", "contents"];
 
 /// The members of content blocks and of resource contents that are strings.
 pub(super) const TEXTS: &[&str] = &["type", "text", "data", "mimeType", "uri", "name", "title", "description", "blob"];
@@ -124,20 +118,22 @@ impl ReplySubject {
         }
     }
 
-    /// The kinds of reply that an item may have without `reply:` around them.
-    pub(super) fn short_forms(&self) -> &'static [&'static str] {
-        match self {
-            ReplySubject::Tool | ReplySubject::Method => &[],
-            ReplySubject::Resource { .. } | ReplySubject::ResourceTemplate { .. } => RESOURCE,
-            ReplySubject::Prompt { .. } => PROMPT,
+    /// What the table of keys calls it: a resource template is answered as a resource is.
+    fn key(&self) -> &'static str {
+        match self.kind() {
+            ItemKind::ResourceTemplate => ItemKind::Resource.key(),
+            kind => kind.key(),
         }
     }
 
-    fn replies(&self) -> &'static [&'static str] {
-        match self {
-            ReplySubject::Tool => TOOL,
-            _ => self.short_forms(),
-        }
+    /// The keys of a rule.
+    pub(super) fn rule_keys(&self) -> Vec<&'static str> {
+        KEYS.keys(&format!("{}Rule", self.key()))
+    }
+
+    /// The keys of a rule or an item that hold its answer.
+    pub(super) fn plans(&self) -> Vec<&'static str> {
+        KEYS.choices(&format!("{}Rule", self.key()))
     }
 
     /// The default reply of an item: an empty resource or prompt; none for other items.
@@ -179,17 +175,18 @@ impl Reply {
     /// # Errors
     /// No kind or two kinds; a kind's value is wrong.
     pub(super) fn read(node: &Node, subject: &ReplySubject, templates: &mut Templates) -> Result<Reply, Problems> {
-        let kinds = [subject.replies(), COMMON].concat();
+        let object = format!("{}Reply", subject.key());
+        let kinds = KEYS.choices(&object);
         if let Value::String(_) = node.value
             && kinds.contains(&"text")
         {
             return Reply::read_kind("text", node, None, subject, templates);
         }
-        let fields = node.fields("a reply", &[&kinds[..], &["_meta"]].concat())?;
+        let fields = KEYS.fields(node, &object)?;
         let Entry { key, node: value, .. } = fields.exactly_one(&kinds)?;
         let meta = fields.read("_meta", |node| {
             node.entries()?;
-            match COMMON.contains(&key.as_str()) {
+            match KEYS.keys("kinds").contains(&key.as_str()) {
                 false => templates.data(node),
                 true => Err(node
                     .problem(format!("there is no `_meta` beside `{key}`"))
@@ -303,7 +300,7 @@ fn read_content(node: &Node, templates: &mut Templates) -> Result<Data, Problems
 }
 
 fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems> {
-    let fields = node.fields("a prompt message", &["role", "content"])?;
+    let fields = KEYS.fields(node, "message")?;
     let role = fields.required("role")?;
     if !matches!(role.str()?, "user" | "assistant") {
         return Err(role.problem("the role must be `user` or `assistant`").into());
@@ -320,7 +317,7 @@ fn read_message(node: &Node, templates: &mut Templates) -> Result<Data, Problems
 }
 
 fn read_rpc_error(node: &Node, templates: &mut Templates) -> Result<Reply, Problems> {
-    let fields = node.fields("`rpcError`", &["code", "message", "data", "status"])?;
+    let fields = KEYS.fields(node, "rpcError")?;
     let read_status = |node: &Node| match node.integer()? {
         status @ 200..=599 => Ok(status),
         _ => Err(node.problem("an HTTP status must be from 200 to 599").into()),

@@ -1,10 +1,8 @@
 //! Resources and resource templates.
 
-use super::{Item, ItemKind, ReplySubject, ScriptReader, definition};
+use super::{Item, ItemKind, ReplySubject, ScriptReader, definition, keys::KEYS};
 use rehearse_document::uri_template::UriTemplate;
 use rehearse_document::{Node, Problems};
-
-const MEMBERS: &[&str] = &["name", "title", "description", "mimeType", "size", "annotations", "icons", "_meta"];
 
 /// A resource of the script.
 #[derive(Debug)]
@@ -29,8 +27,8 @@ pub struct ResourceTemplateItem {
 impl ResourceItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceItem, Problems> {
         let subject = ReplySubject::for_item(ItemKind::Resource, node);
-        let members = [&["uri"], MEMBERS].concat();
-        let fields = node.fields("a resource", &Item::keys(&members, &subject))?;
+        let members = [vec!["uri"], KEYS.keys("resourceMembers")].concat();
+        let fields = KEYS.fields(node, "resource")?;
         let item = Item::read(&fields, &subject, reader)?;
         let mut definition = definition::members(&fields, &members)?;
         if fields.get("name").is_none() {
@@ -43,8 +41,8 @@ impl ResourceItem {
 impl ResourceTemplateItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ResourceTemplateItem, Problems> {
         let subject = ReplySubject::for_item(ItemKind::ResourceTemplate, node);
-        let members = [&["uriTemplate"], MEMBERS].concat();
-        let fields = node.fields("a resource template", &Item::keys(&members, &subject))?;
+        let members = [vec!["uriTemplate"], KEYS.keys("resourceMembers")].concat();
+        let fields = KEYS.fields(node, "resourceTemplate")?;
         let uri_template = fields.required("uriTemplate")?;
         let template = UriTemplate::read(uri_template)?;
         let item = Item::read(&fields, &subject, reader)?;

@@ -5,36 +5,13 @@ use std::{path::Path, sync::Arc, time::Duration};
 use super::{
     ActRules, AddedRule, Auth, BuiltinScript, Capabilities, Completion, FaultRule, HttpPolicy, Item, ItemKind, ItemRef,
     Limits, MethodItem, PromptItem, ResourceItem, ResourceTemplateItem, SkillItem, SkillResource, ToolItem,
-    UsedFeatures, app, completion, reader::ScriptReader, repeat, skill,
+    UsedFeatures, app, completion, keys::KEYS, reader::ScriptReader, repeat, skill,
 };
 use crate::handler::Handler;
 use rehearse_document::template::Templates;
 use rehearse_document::{Diagnostics, Node, Problem, Problems, Source, Span, nearest, parse_yaml};
 use rehearse_protocol::{Era, Version};
 
-const KEYS: &[&str] = &[
-    "server",
-    "instructions",
-    "protocol",
-    "pageSize",
-    "capabilities",
-    "state",
-    "http",
-    "auth",
-    "requestState",
-    "limits",
-    "unexpected",
-    "act",
-    "tools",
-    "resources",
-    "resourceTemplates",
-    "prompts",
-    "completions",
-    "methods",
-    "skills",
-    "faults",
-];
-const SERVER_KEYS: &[&str] = &["name", "title", "version", "description", "websiteUrl", "icons"];
 /// How long the state of an unfinished call is valid, unless the script says otherwise.
 const REQUEST_STATE_TTL: Duration = Duration::from_secs(600);
 
@@ -195,7 +172,7 @@ impl Script {
             let problem = root.problem("this is a scenario, not a mock script").hint("run it with `rehearse run`");
             return Err(in_source(problem.into()));
         }
-        let fields = root.fields("a mock script", KEYS).map_err(in_source)?;
+        let fields = KEYS.fields(root, "script").map_err(in_source)?;
         let mut reader = ScriptReader::new(source);
         reader.handlers.clone_from(&handlers);
         let mut problems = Vec::new();
@@ -316,6 +293,11 @@ impl Script {
         self.declared[kind as usize]
     }
 
+    /// The names of the declared items of a kind.
+    pub fn names(&self, kind: ItemKind) -> impl Iterator<Item = &str> {
+        (0..self.declared(kind)).map(move |index| self.item(ItemRef { kind, index }).name.as_str())
+    }
+
     /// The number of items of a kind, including replacements.
     pub fn count(&self, kind: ItemKind) -> usize {
         match kind {
@@ -372,7 +354,7 @@ fn implementation(name: &str, version: Option<&str>, more: &str) -> (String, Str
 }
 
 fn read_server(node: &Node) -> Result<(String, String), Problems> {
-    let fields = node.fields("`server`", SERVER_KEYS)?;
+    let fields = KEYS.fields(node, "server")?;
     let name = fields.required("name")?.str()?;
     let version = fields.read("version", Node::str)?;
     let more = node.entries()?.iter().filter(|entry| !matches!(entry.key.as_str(), "name" | "version"));
@@ -381,7 +363,7 @@ fn read_server(node: &Node) -> Result<(String, String), Problems> {
 }
 
 fn read_request_state(node: &Node) -> Result<(Option<Duration>, Option<bool>), Problems> {
-    let fields = node.fields("`requestState`", &["ttl", "required"])?;
+    let fields = KEYS.fields(node, "requestState")?;
     Ok((fields.read("ttl", Node::duration)?, fields.read("required", Node::bool)?))
 }
 

@@ -8,11 +8,8 @@ use super::{
 use crate::handler::Handler;
 use rehearse_document::{Entry, Fields, Node, Problem, Problems};
 
-/// The keys for the answer of an item or a rule.
-pub(super) const ANSWER_KEYS: &[&str] = &["delay", "reply", "replies", "then", "steps", "http"];
 /// The key of an answer that is a handler, in the script of a builder.
 pub(super) const HANDLER_KEY: &str = "handler";
-const PLANS: &[&str] = &["reply", "replies", "steps"];
 
 /// A condition and the answer that it selects. The first rule that matches answers.
 #[derive(Debug)]
@@ -84,7 +81,7 @@ impl Rule {
         subject: &ReplySubject,
         reader: &mut ScriptReader,
     ) -> Result<Vec<Arc<Rule>>, Problems> {
-        let plans = [PLANS, subject.short_forms(), reader.handler_key()].concat();
+        let plans = [&subject.plans(), reader.handler_key()].concat();
         let Some(rules) = fields.get("rules") else {
             reader.unbind();
             let answer = match AnswerSpec::read(fields, subject, reader)? {
@@ -126,7 +123,7 @@ impl Rule {
         subject: &ReplySubject,
         reader: &mut ScriptReader,
     ) -> Result<Rule, Problems> {
-        let keys = [&["when", "expect"], ANSWER_KEYS, subject.short_forms(), reader.handler_key()].concat();
+        let keys = [&subject.rule_keys(), reader.handler_key()].concat();
         Step::refuse_keys(node, "a rule", &keys)?;
         let fields = node.fields("a rule", &keys)?;
         reader.unbind();
@@ -155,7 +152,7 @@ impl AnswerSpec {
         {
             return Err(then.problem("`then` needs `replies`").into());
         }
-        let plans = [PLANS, subject.short_forms(), reader.handler_key()].concat();
+        let plans = [&subject.plans(), reader.handler_key()].concat();
         let Some(Entry { key, node, .. }) = fields.at_most_one(&plans)? else { return Ok(None) };
         let templates = &mut reader.templates;
         let reply = |reply| AnswerPlan::Steps(vec![Step::from(Action::Reply(reply))]);

@@ -4,33 +4,13 @@ use std::time::Duration;
 
 use super::{
     InputRequest, ItemKind, LogLevel, PromptItem, Reply, ReplySubject, ResourceItem, ResourceTemplateItem,
-    ScriptReader, ToolItem, repeat,
+    ScriptReader, ToolItem, keys::KEYS, repeat,
 };
 use rehearse_document::{
     Entry, Node, Problem, Problems, Value,
     template::{Data, NativeExpression, Text},
 };
-
-const KINDS: &[&str] = &[
-    "wait",
-    "log",
-    "progress",
-    "elicit",
-    "sample",
-    "roots",
-    "ask",
-    "set",
-    "notify",
-    "enable",
-    "disable",
-    "replace",
-    "task",
-    "disconnect",
-    "reply",
-    "exit",
-];
-/// The kinds of items that steps can enable, disable and replace.
-const LISTED: [ItemKind; 4] = [ItemKind::Tool, ItemKind::Prompt, ItemKind::Resource, ItemKind::ResourceTemplate];
+use rehearse_protocol::List;
 
 /// The default time limit for the client's answer to a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
@@ -133,8 +113,8 @@ impl Step {
     /// # Errors
     /// There is one.
     pub(super) fn refuse_keys(node: &Node, what: &str, keys: &[&str]) -> Result<(), Problems> {
-        let entries = node.as_entries().unwrap_or_default();
-        let step = entries.iter().find(|entry| KINDS.contains(&&*entry.key) && !keys.contains(&&*entry.key));
+        let (actions, entries) = (KEYS.choices("action"), node.as_entries().unwrap_or_default());
+        let step = entries.iter().find(|entry| actions.contains(&&*entry.key) && !keys.contains(&&*entry.key));
         step.map_or(Ok(()), |Entry { key, key_span, .. }| {
             let problem = Problem::new(*key_span, format!("{what} has no key `{key}`: it is a step"));
             Err(problem.hint(format!("write `steps: [{{ {key}: … }}, {{ reply: … }}]`")).into())
@@ -156,9 +136,9 @@ impl Step {
     }
 
     fn read(node: &Node, subject: &ReplySubject, reader: &mut ScriptReader) -> Result<Step, Problems> {
-        let fields = node.fields("a step", &[KINDS, &["if"]].concat())?;
+        let fields = KEYS.fields(node, "action")?;
         let condition = fields.read("if", |node| reader.templates.condition(node))?;
-        let Entry { key, node, .. } = fields.exactly_one(KINDS)?;
+        let Entry { key, node, .. } = fields.exactly_one(&KEYS.choices("action"))?;
         Ok(Step { condition, action: Action::read(key, node, subject, reader)? })
     }
 }
@@ -194,7 +174,7 @@ impl Action {
                 Action::Task(TaskSpec::read(node)?)
             }
             "disconnect" => {
-                let fields = node.fields("`disconnect`", &["retry"])?;
+                let fields = KEYS.fields(node, "disconnect")?;
                 Action::Disconnect(fields.read("retry", Node::duration)?)
             }
             "reply" => Action::Reply(Reply::read(node, subject, &mut reader.templates)?),
@@ -208,7 +188,7 @@ impl Action {
         if let Value::String(_) = node.value {
             return Ok(Action::Log { level: LogLevel::INFO, logger: None, data: reader.templates.data(node)? });
         }
-        let fields = node.fields("`log`", &["level", "logger", "data"])?;
+        let fields = KEYS.fields(node, "log")?;
         Ok(Action::Log {
             level: fields.read("level", LogLevel::read)?.unwrap_or(LogLevel::INFO),
             logger: fields.read("logger", |node| reader.templates.text(node))?,
@@ -217,7 +197,7 @@ impl Action {
     }
 
     fn read_progress(node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
-        let fields = node.fields("`progress`", &["progress", "total", "message"])?;
+        let fields = KEYS.fields(node, "progress")?;
         let is_number = |node: &Node| match &node.value {
             Value::Number(_) => true,
             Value::String(text) => text.contains("{{"),
@@ -246,8 +226,7 @@ impl Action {
         let requests = if key == "ask" {
             let entries = node.entries()?.iter();
             let requests = entries.map(|entry| {
-                let Entry { key, node, .. } =
-                    entry.node.fields("an input request", InputRequest::KINDS)?.exactly_one(InputRequest::KINDS)?;
+                let Entry { key, node, .. } = KEYS.choice(&entry.node, "inputRequest")?;
                 InputRequest::read(key, node, Some((&entry.key, entry.key_span)), reader, &mut limit)
             });
             Problems::collect(requests)?
@@ -264,7 +243,7 @@ impl Action {
         let (method, params) = match node.value {
             Value::String(_) => (node, None),
             _ => {
-                let fields = node.fields("`notify`", &["method", "params"])?;
+                let fields = KEYS.fields(node, "notify")?;
                 (fields.required("method")?, fields.get("params"))
             }
         };
@@ -274,25 +253,26 @@ impl Action {
             return Err(problem.hint("for example notifications/resources/updated").into());
         }
         match name {
-            "notifications/tools/list_changed" => reader.uses.changes(ItemKind::Tool),
-            "notifications/prompts/list_changed" => reader.uses.changes(ItemKind::Prompt),
-            "notifications/resources/list_changed" => reader.uses.changes(ItemKind::Resource),
             "notifications/resources/updated" => {
                 reader.uses.updates = true;
                 if params.and_then(|params| params.get("uri")).is_none() {
                     return Err(node.problem("notifications/resources/updated needs `params: { uri: … }`").into());
                 }
             }
-            _ => {}
+            _ => {
+                if let Some(list) = List::of_change(name) {
+                    reader.uses.changes(list.into());
+                }
+            }
         }
         let params = params.map(|params| params.entries().and_then(|_| reader.templates.data(params))).transpose()?;
         Ok(Action::Notify { method: name.to_owned(), params })
     }
 
     fn read_change(key: &str, node: &Node, reader: &mut ScriptReader) -> Result<Action, Problems> {
-        let keys = LISTED.map(ItemKind::key);
-        let Entry { key: kind, node, .. } = node.fields(&format!("`{key}`"), &keys)?.exactly_one(&keys)?;
-        let kind = LISTED.into_iter().find(|listed| listed.key() == kind.as_str()).unwrap_or(ItemKind::Tool);
+        let fields = KEYS.fields_as(node, "change", &format!("`{key}`"))?;
+        let Entry { key: kind, node, .. } = fields.exactly_one(&KEYS.choices("change"))?;
+        let kind = ItemKind::of_key(kind).unwrap_or(ItemKind::Tool);
         reader.uses.changes(kind);
         Ok(Action::ListChange(match key {
             "enable" | "disable" => {
@@ -339,7 +319,7 @@ fn append<T>(list: &mut Vec<T>, item: T) -> usize {
 
 impl TaskSpec {
     fn read(node: &Node) -> Result<TaskSpec, Problems> {
-        let fields = node.fields("`task`", &["ttl", "pollInterval", "required"])?;
+        let fields = KEYS.fields(node, "task")?;
         Ok(TaskSpec {
             ttl: fields.read("ttl", Node::duration)?,
             poll_interval: fields.read("pollInterval", Node::duration)?.unwrap_or(Duration::from_millis(500)),

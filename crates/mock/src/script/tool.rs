@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Item, Reply, ReplySubject, Rule, ScriptReader, Step, app, definition};
+use super::{Item, Reply, ReplySubject, Rule, ScriptReader, Step, app, definition, keys::KEYS};
 use rehearse_document::{Node, Problems, Value, json_schema::Schema, mirrored::MirroredParameters};
 use rehearse_protocol::Era;
-
-const MEMBERS: &[&str] =
-    &["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons", "execution", "_meta"];
 
 /// A tool of the script.
 #[derive(Debug)]
@@ -29,10 +26,10 @@ pub struct ToolItem {
 impl ToolItem {
     pub(super) fn read(node: &Node, reader: &mut ScriptReader) -> Result<ToolItem, Problems> {
         let subject = ReplySubject::Tool;
-        let keys = [&Item::keys(MEMBERS, &subject)[..], &["unchecked", "ui"], reader.handler_key()].concat();
+        let keys = [&KEYS.keys("tool"), reader.handler_key()].concat();
         Step::refuse_keys(node, "a tool", &keys)?;
         let fields = node.fields("a tool", &keys)?;
-        let mut members = definition::members(&fields, MEMBERS)?;
+        let mut members = definition::members(&fields, &KEYS.keys("toolMembers"))?;
         if fields.get("inputSchema").is_none() {
             members.push("\"inputSchema\":{\"type\":\"object\"}".into());
         }

@@ -229,9 +229,13 @@ impl ServerState {
     }
 
     /// The legacy client of a request without a session. One that names no version speaks 2025-03-26 (2025-11-25,
-    /// Transports: Protocol Version Header), or the latest that is offered if that is not.
+    /// Transports: Protocol Version Header), or the latest that is offered if that is not. One that names a modern version
+    /// speaks none.
     fn stateless_peer(&self, headers: &HeaderMap) -> Result<LegacySession, HttpRefusal> {
-        let named = self.offered_version(headers)?.filter(|version| version.era() == Era::Legacy);
+        let named = self.offered_version(headers)?;
+        if named.is_some_and(|version| version.era() == Era::Modern) {
+            return Ok(LegacySession::default());
+        }
         let offered = self.engine.versions().into_iter();
         let offered = offered.filter(|version| version.era() == Era::Legacy && Transport::Http.carries(*version));
         let assumed = || offered.max_by_key(|version| (*version == Version::V2025_03_26, *version));

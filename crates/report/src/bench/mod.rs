@@ -1,7 +1,6 @@
 //! The result of `rehearse bench`, and its reports.
 
 mod bars;
-pub(crate) mod human;
 mod latencies;
 mod shards;
 
@@ -10,7 +9,6 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use bars::Bars;
-pub(crate) use human::{HEADS, load_phrase, table_cells};
 pub use latencies::Latencies;
 pub use shards::BenchShard;
 
@@ -242,6 +240,33 @@ pub enum Change {
     Slower,
     /// The noise is larger than a difference.
     NoDifference,
+}
+
+impl Load {
+    /// How requests were sent, in words.
+    pub(crate) fn phrase(&self) -> String {
+        let of = |connections: &usize, in_flight: &usize| match (connections, in_flight) {
+            (1, 1) => "one request at a time".to_owned(),
+            (1, many) => format!("{many} requests at a time on one connection"),
+            (many, 1) => format!("{many} connections, one request at a time on each"),
+            (many, each) => format!("{many} connections, {each} requests at a time on each"),
+        };
+        match self {
+            Load::Discovery => "discovery, one after the other".to_owned(),
+            Load::Closed { connections, in_flight } => {
+                format!(
+                    "{}; each after the answer to the one before, so a slow answer delays the next",
+                    of(connections, in_flight)
+                )
+            }
+            Load::Open { connections, in_flight, rate } => {
+                format!(
+                    "{rate} requests per second, timed from when each is due; at most {}",
+                    of(connections, in_flight)
+                )
+            }
+        }
+    }
 }
 
 impl Change {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BenchResult, Measure, TargetResult, load_phrase};
+use super::{BenchResult, Measure, TargetResult};
 use crate::{MergedShards, Shard};
 
 /// Which part of its length all parts of a load must have in common; with less, the figures are not those of the whole.
@@ -80,7 +80,7 @@ impl BenchResult {
         };
         let twice = other.shards.iter().find(|it| self.shards.iter().any(|known| known.shard.index == it.shard.index));
         let counts = differ("number of parts", own.shard.count.to_string(), others.shard.count.to_string());
-        let [load, others_load] = [self, other].map(|it| load_phrase(&it.load));
+        let [load, others_load] = [self, other].map(|it| it.load.phrase());
         let [server, others_server] =
             [self, other].map(|it| texts(it, |target| format!("{} over {}", target.target, target.transport)));
         // A server that could not be reached has none of these.
@@ -210,15 +210,17 @@ mod tests {
             results.read(part.to_string().as_bytes()).expect("a part");
         }
         for (format, text) in [
-            (Format::Human, "incomplete: part 2 of 3 is missing"),
+            (Format::Human, "part 2 of 3 is missing"),
             (Format::Markdown, "part 2 of 3 is missing; run them again"),
             (Format::Junit, "<error message=\"part 2 of 3 is missing\""),
             (Format::Json, "\"verdict\": \"cannotRun\""),
         ] {
-            let written = String::from_utf8(results.render(format, &Layout::default())).expect("UTF-8");
+            let written =
+                String::from_utf8(results.render(format, &Layout { width: 200, ..Layout::default() })).expect("UTF-8");
             assert!(written.contains(text), "{format:?}: {written}");
         }
-        let again = serde_json::from_slice(&results.render(Format::Json, &Layout::default())).expect("JSON");
+        let again = serde_json::from_slice(&results.render(Format::Json, &Layout { width: 200, ..Layout::default() }))
+            .expect("JSON");
         assert_eq!(merged(&[again, part(2, 0, &[1])]).map(|whole| whole.verdict), Ok(Verdict::Passed));
         let mut interrupted = part(2, 0, &[1]);
         interrupted["interrupted"] = true.into();
@@ -234,7 +236,8 @@ mod tests {
         assert_eq!(whole.distance().as_deref(), Some(distance));
         let results = Results { bench: Some(whole), ..Results::default() };
         for format in [Format::Human, Format::Markdown] {
-            let written = String::from_utf8(results.render(format, &Layout::default())).expect("UTF-8");
+            let written =
+                String::from_utf8(results.render(format, &Layout { width: 200, ..Layout::default() })).expect("UTF-8");
             assert!(written.contains(distance), "{written}");
         }
     }

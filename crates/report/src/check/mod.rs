@@ -1,8 +1,7 @@
 //! The result of `rehearse check`, and its formats.
 
+pub(crate) mod areas;
 pub mod baseline;
-pub(crate) mod human;
-mod matrix;
 mod official;
 mod violation;
 
@@ -10,7 +9,9 @@ use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
 use rehearse_system::program::quoted;
 
-use crate::{Format, MergedShards, Shard, Verdict, json, milliseconds, profile::ProfileFit, wire_line::WireLine};
+use crate::{
+    Format, MergedShards, Shard, Verdict, groups::grouped, json, milliseconds, profile::ProfileFit, wire_line::WireLine,
+};
 use rehearse_protocol::{Transport, Version};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +122,16 @@ pub struct CheckedServer {
     /// Whether the run was interrupted before everything was tested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_interrupted: bool,
+    /// What else was asked for and is not tested, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untried: Vec<String>,
+    /// How many lines of its standard error are not kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_stderr: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A version that could not be checked.
@@ -171,10 +182,16 @@ pub struct JudgedCheck {
     /// The check whose violation is the cause of those of this one, which is not tested therefore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cow<'static, str>>,
+    /// What the server must declare for it to apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<Cow<'static, str>>,
+    /// Whether it is not tried in this version because it was in another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_left_out: bool,
     /// How often the rule was exercised.
     pub exercised: usize,
     /// The act in which a client violates it.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<String>,
     /// The command line that runs this check alone, if it failed or is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,18 +260,49 @@ impl CheckedServer {
             profiles: Vec::new(),
             is_budget_spent: false,
             is_interrupted: false,
+            untried: Vec::new(),
+            lost_stderr: 0,
         }
     }
 
-    /// Why not everything was tested, if the run did not finish.
-    pub fn unfinished(&self) -> Option<&'static str> {
-        match (self.is_interrupted, self.is_budget_spent) {
+    /// Whether something was not tried at all.
+    fn is_ended_early(&self) -> bool {
+        self.is_interrupted || self.is_budget_spent || !self.unanswered.is_empty() || !self.untried.is_empty()
+    }
+
+    /// What makes the run incomplete, a sentence each: it did not finish, or a version, or an area that the server declares,
+    /// has no tested check.
+    pub fn unfinished(&self) -> Vec<String> {
+        let ended = match (self.is_interrupted, self.is_budget_spent) {
             (true, _) => Some("the run was interrupted: what was not sent by then is not tested"),
             (false, true) => Some(
                 "the time of --budget was over: what was not sent by then is not tested; a longer --budget tries it",
             ),
             (false, false) => None,
+        };
+        let mut all: Vec<_> = ended.map(ToOwned::to_owned).into_iter().collect();
+        all.extend(self.unanswered.iter().map(|it| format!("{} was not checked: {}", it.version, it.reason)));
+        all.extend(self.untested());
+        all.extend(self.untried.iter().cloned());
+        all
+    }
+
+    /// The versions, and then the areas that it declares, of which no check was tested, and why.
+    fn untested(&self) -> Vec<String> {
+        let versions = self.versions.iter().filter_map(|it| Some((it.version, why_untested(&it.applying())?)));
+        let versions: Vec<_> =
+            versions.map(|(version, why)| format!("{version}: no check was tested: {why}")).collect();
+        if !versions.is_empty() {
+            return versions;
         }
+        let declared = self
+            .versions
+            .iter()
+            .flat_map(CheckedVersion::applying)
+            .filter_map(|check| Some((check.declared()?, check)));
+        let untested = grouped(declared, |one, other| one == other).into_iter();
+        let untested = untested.filter_map(|(area, checks)| Some((area, why_untested(&checks)?)));
+        untested.map(|(area, why)| format!("`{area}` is declared, and nothing of it was tested: {why}")).collect()
     }
 
     /// Makes violations that come from an SDK count no longer.
@@ -281,6 +329,11 @@ impl CheckedServer {
 }
 
 impl CheckedVersion {
+    /// The checks that could be tested.
+    fn applying(&self) -> Vec<&JudgedCheck> {
+        self.checks.iter().filter(|check| check.applies()).collect()
+    }
+
     /// Gives the checks whose cause is accepted a verdict of their own: what comes new must not hide behind what is known.
     pub(crate) fn part_from_accepted(&mut self) {
         let accepted = self.checks.iter().filter(|check| check.verdict == CheckVerdict::Accepted);
@@ -300,7 +353,32 @@ impl CheckedVersion {
     }
 }
 
+/// Why none of these checks was tested, in the words of most of them; `None` if one was.
+fn why_untested(checks: &[&JudgedCheck]) -> Option<String> {
+    let untested = checks.iter().filter(|check| check.verdict == CheckVerdict::NotTested);
+    let reasons = grouped(untested.filter_map(|it| Some((it.reason.as_deref()?, ()))), |one, other| one == other);
+    let most = reasons.into_iter().rev().max_by_key(|(_, times)| times.len())?.0;
+    (!checks.iter().any(|check| check.is_tested())).then(|| most.to_owned())
+}
+
 impl JudgedCheck {
+    /// Whether it could be tested in the version.
+    fn applies(&self) -> bool {
+        self.verdict != CheckVerdict::NotApplicable && !self.is_left_out
+    }
+
+    /// Whether it was tested, so that its verdict counts.
+    pub fn is_tested(&self) -> bool {
+        self.cause.is_some()
+            || !matches!(self.verdict, CheckVerdict::NotTested | CheckVerdict::Info | CheckVerdict::NotApplicable)
+    }
+
+    /// The area that the server declares for it to apply. Checks of harm look at other areas, and test none of them.
+    fn declared(&self) -> Option<&str> {
+        let is_of_server = !self.id.starts_with("client-") && self.area() != "safety";
+        self.capability.as_deref().filter(|_| is_of_server)?.split('/').next()
+    }
+
     /// The first part of the id.
     pub(crate) fn area(&self) -> &str {
         self.id.split('.').next().unwrap_or_default()
@@ -429,7 +507,7 @@ impl CheckResult {
                 check.violations.sort_by_key(|violation| violation.accepted.is_some());
                 check.violations.truncate(KEPT);
                 let is_open = check.verdict <= CheckVerdict::Warn;
-                let act = check.act.as_ref().map(|act| format!(" --act {}", quoted(act))).unwrap_or_default();
+                let act = check.act.take().map(|act| format!(" --act {}", quoted(&act))).unwrap_or_default();
                 check.again = is_open.then(|| format!("{}{act} --only {}{command}", server.again, check.id));
             }
         }
@@ -447,12 +525,14 @@ impl CheckResult {
             Verdict::Incomplete
         } else if is_failed {
             Verdict::Failed
-        } else if self.servers.iter().any(|server| server.unfinished().is_some()) || !self.missing_shards().is_empty() {
+        } else if self.servers.iter().any(CheckedServer::is_ended_early) || !self.missing_shards().is_empty() {
             Verdict::Incomplete
-        } else if self.totals.is_tested() || self.servers.iter().any(|server| !server.profiles.is_empty()) {
-            Verdict::Passed
-        } else {
+        } else if !self.totals.is_tested() && self.servers.iter().all(|server| server.profiles.is_empty()) {
             Verdict::NothingTested
+        } else if self.servers.iter().any(|server| !server.untested().is_empty()) {
+            Verdict::Incomplete
+        } else {
+            Verdict::Passed
         };
     }
 

@@ -1,7 +1,5 @@
 //! The result of `rehearse diff`: what has changed between two surfaces of a server.
 
-pub(crate) mod human;
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

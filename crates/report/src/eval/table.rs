@@ -6,7 +6,7 @@ use super::{EvalComparison, EvalSpending, ModelResult};
 use crate::{
     RunResult,
     groups::grouped,
-    summary::{Table, readable},
+    summary::{Outcome, Remark, Table, TableRow, readable},
 };
 
 /// How many characters of a description are shown.
@@ -22,8 +22,9 @@ pub(crate) fn table(result: &RunResult) -> Option<Table> {
                 for played in &step.models {
                     let place = if scenario.cells.len() == 1 { String::new() } else { format!(" in {}", cell.cell) };
                     let task = format!("{}:{}{place}", scenario.name, step.line);
-                    rows.push((format!("{} · {task}", played.model), cells(played)));
-                    remarks.extend(self::remarks(&task, played));
+                    rows.push(row(format!("{} · {task}", played.model), played));
+                    let of_task = self::remarks(&task, played).into_iter();
+                    remarks.extend(of_task.map(|text| Remark::new(Outcome::Info, text)));
                     match totals.iter_mut().find(|(model, _)| *model == played.model) {
                         Some((_, total)) => {
                             total.runs.extend(played.runs.iter().cloned());
@@ -39,10 +40,14 @@ pub(crate) fn table(result: &RunResult) -> Option<Table> {
         return None;
     }
     if rows.len() > totals.len() {
-        rows.extend(totals.iter().map(|(model, total)| (format!("{model} · all"), cells(total))));
+        rows.extend(totals.iter().map(|(model, total)| row(format!("{model} · all"), total)));
     }
     let (title, heads) = ("Models".to_owned(), HEADS.to_vec());
-    Some(Table { title, error: None, heads, rows, histograms: Vec::new(), remarks })
+    Some(Table { title, heads, rows, histograms: Vec::new(), remarks })
+}
+
+fn row(name: String, played: &ModelResult) -> TableRow {
+    TableRow { outcome: None, name, cells: cells(played) }
 }
 
 fn cells(played: &ModelResult) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! The result of `rehearse fuzz`.
 
-pub(crate) mod human;
-
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -9,14 +7,11 @@ use serde_json::Value as Json;
 
 use crate::{Verdict, check::ConfigPlace, milliseconds};
 
-/// The version of the data format.
-pub const FORMAT: u32 = 1;
-
 /// What has come of fuzzing a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzResult {
-    /// The version of this data format: [`FORMAT`].
+    /// The version of this data format.
     pub format: u32,
     /// The version of `rehearse`.
     pub rehearse: String,
@@ -130,6 +125,8 @@ pub enum Oracle {
     NotIdempotent,
     /// The input makes an internal error of the protocol, or of HTTP.
     InternalError,
+    /// A tool fails with the text of an exception, although the schema accepts the input.
+    Exception,
     /// The error says that a right message is none, or that a known method is unknown.
     WrongError,
     /// A tool or prompt accepts what its schema or its list of arguments refuses.
@@ -181,14 +178,47 @@ pub struct FuzzedTarget {
     pub cases: usize,
     /// How many valid inputs had a result without an error.
     pub accepted: usize,
-    /// How many valid inputs had an error.
+    /// How many valid inputs had an error that says the arguments are wrong.
     pub refused: usize,
+    /// How many valid inputs had another error.
+    #[serde(default)]
+    pub failed: usize,
+    /// How many inputs had no answer.
+    #[serde(default)]
+    pub unanswered: usize,
     /// Why it was not tested, or not to the end if it has accepted an input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
+impl FuzzedTarget {
+    /// Whether it was tried, but not to the end.
+    fn is_open(&self) -> bool {
+        self.reason.is_some() && (self.accepted > 0 || self.unanswered > 0)
+    }
+}
+
 impl FuzzResult {
+    /// A run that has tried nothing.
+    pub fn new(seed: u64) -> FuzzResult {
+        FuzzResult {
+            format: 1,
+            rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+            target: String::new(),
+            server: None,
+            protocol: String::new(),
+            seed,
+            duration: Duration::ZERO,
+            cases: 0,
+            strict: false,
+            targets: Vec::new(),
+            bugs: Vec::new(),
+            place: None,
+            error: None,
+            verdict: Verdict::default(),
+        }
+    }
+
     /// Decides the verdict. A server with tools is not tested if none of them has accepted an input, and any server if only
     /// its lists have.
     pub fn decide(&mut self, is_interrupted: bool) {
@@ -196,7 +226,7 @@ impl FuzzResult {
             () if self.bugs.iter().any(|bug| self.fails(bug)) => Verdict::Failed,
             () if self.error.is_some() || is_interrupted => Verdict::CannotRun,
             () if !self.has_tested() => Verdict::NothingTested,
-            () if self.targets.iter().any(|it| it.accepted > 0 && it.reason.is_some()) => Verdict::Incomplete,
+            () if self.targets.iter().any(FuzzedTarget::is_open) => Verdict::Incomplete,
             () => Verdict::Passed,
         };
     }
@@ -264,6 +294,7 @@ impl Oracle {
             Oracle::PrivateData
                 | Oracle::NotIdempotent
                 | Oracle::InternalError
+                | Oracle::Exception
                 | Oracle::WrongError
                 | Oracle::InvalidAccepted
                 | Oracle::ValidRefused
@@ -282,6 +313,7 @@ impl Oracle {
             Oracle::PrivateData => "No error must have a path of the machine or a value of the environment.",
             Oracle::NotIdempotent => "A further equal call of a tool with idempotentHint must have no effect.",
             Oracle::InternalError => "An input must not make an internal error of the protocol.",
+            Oracle::Exception => "What the schema accepts must not make an exception.",
             Oracle::WrongError => "An error must say what is wrong with the request.",
             Oracle::InvalidAccepted => "A tool or prompt must refuse what it declares to be invalid.",
             Oracle::ValidRefused => "A tool must accept what its schema accepts.",
@@ -300,6 +332,7 @@ impl Oracle {
             Oracle::PrivateData => "private-data",
             Oracle::NotIdempotent => "not-idempotent",
             Oracle::InternalError => "internal-error",
+            Oracle::Exception => "exception",
             Oracle::WrongError => "wrong-error",
             Oracle::InvalidAccepted => "invalid-accepted",
             Oracle::ValidRefused => "valid-refused",
@@ -323,24 +356,12 @@ mod tests {
             cases: 9,
             accepted: *accepted,
             refused: 0,
+            failed: 0,
+            unanswered: 0,
             reason: reason.map(ToOwned::to_owned),
         };
-        let mut result = FuzzResult {
-            format: FORMAT,
-            rehearse: String::new(),
-            target: String::new(),
-            server: None,
-            protocol: String::new(),
-            seed: 1,
-            duration: Duration::ZERO,
-            cases: 9,
-            strict: false,
-            targets: targets.iter().map(target).collect(),
-            bugs: Vec::new(),
-            place: None,
-            error: None,
-            verdict: Verdict::Passed,
-        };
+        let targets = targets.iter().map(target).collect();
+        let mut result = FuzzResult { cases: 9, targets, ..FuzzResult::new(1) };
         result.decide(false);
         result
     }
@@ -350,24 +371,15 @@ mod tests {
     }
 
     #[test]
-    fn the_last_lines_of_a_process_stand_in_one_paragraph() {
-        let mut result = decided(&[(TargetKind::Tool, 5, None)]);
-        result.bugs.push(FuzzBug {
-            oracle: Oracle::Crash,
-            target: result.targets[0].target.clone(),
-            before: None,
-            arguments: Json::Null,
-            message: "It ended:\n  Traceback\n  KeyError.".to_owned(),
-            is_valid: None,
-            input_kind: InputKind::Valid,
-        });
-        assert!(human::render(&result, &crate::Layout::default()).contains("  It ended: Traceback KeyError.\n"));
-    }
-
-    #[test]
     fn a_tool_that_was_not_tried_to_the_end_is_no_pass() {
         assert_eq!(verdict(&[(TargetKind::Tool, 5, None)]), Verdict::Passed);
         assert_eq!(verdict(&[(TargetKind::Tool, 5, Some("10 calls had no answer"))]), Verdict::Incomplete);
+        let mut silent =
+            decided(&[(TargetKind::Tool, 5, None), (TargetKind::Tool, 0, Some("it answered no valid input"))]);
+        assert_eq!(silent.verdict, Verdict::Passed);
+        silent.targets[1].unanswered = 1;
+        silent.decide(false);
+        assert_eq!(silent.verdict, Verdict::Incomplete);
         let refused = (TargetKind::Tool, 0, Some("it refused every valid input"));
         assert_eq!(verdict(&[refused]), Verdict::NothingTested);
         assert_eq!(verdict(&[refused, (TargetKind::Prompt, 5, None)]), Verdict::NothingTested);

@@ -9,10 +9,9 @@ use crate::{
 };
 
 /// The rows with failures, then all rows, folded if there are others.
-pub(super) fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
+pub(super) fn matrix(at: usize, matrix: &Matrix) -> Markup {
     let is_wrong = |row: &&Row| row.worst() <= Outcome::Warning;
-    let is_checks = unit == "checks";
-    let what = if is_checks { "checks" } else { "scenarios" };
+    let is_checks = matrix.row == "check";
     let all = || matrix.groups.iter().flat_map(|group| &group.rows);
     let (wrong, count) = (all().filter(is_wrong).collect::<Vec<_>>(), all().count());
     if count == 0 {
@@ -26,7 +25,7 @@ pub(super) fn matrix(at: usize, unit: &str, matrix: &Matrix) -> Markup {
         @if !wrong.is_empty() && wrong.len() < count {
             div class="brief" { (rows(at, matrix, &wrong, is_checks)) }
             details class="area" {
-                summary { "All " (count) " " (what) }
+                summary { "All " (count) " " (matrix.row) "s" }
                 (groups(at, matrix))
             }
         } @else { (groups(at, matrix)) }

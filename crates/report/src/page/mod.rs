@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::{
     Origin,
-    summary::{Failure, Outcome, Section, Source, Summary, Table, readable},
+    summary::{Failure, Outcome, Section, Source, Summary, Table, TableRow, readable},
     text::printable,
 };
 
@@ -129,12 +129,16 @@ fn section(at: usize, section: &Section) -> Markup {
     html! {
         section id={ "s" (at) } {
             h2 { (section.title) }
+            @for (name, details) in &section.subjects {
+                p { b { (printable(name)) } @for detail in details { " · " (printable(detail)) } }
+            }
             dl class="facts" {
                 @for (name, fact) in section.facts.iter().filter(|(_, fact)| !fact.is_empty()) {
                     div { dt { (name) } dd { (printable(fact)) } }
                 }
             }
-            @if let Some(matrix) = &section.matrix { (matrix::matrix(at, section.unit, matrix)) }
+            @if let Some(sentence) = &section.sentence { p { (printable(sentence)) } }
+            @if let Some(matrix) = &section.matrix { (matrix::matrix(at, matrix)) }
             @for (number, failure) in section.failures.iter().enumerate() {
                 @let title = heading(failure.outcome);
                 @if number == 0 || title != heading(section.failures[number - 1].outcome) {
@@ -156,9 +160,9 @@ fn section(at: usize, section: &Section) -> Markup {
                     }
                 }
             }
-            @if !section.remarks.is_empty() {
+            @if section.main_remarks().next().is_some() {
                 h3 { "Remarks" }
-                ul { @for remark in &section.remarks { li { (printable(remark)) } } }
+                ul { @for remark in section.main_remarks() { li { (printable(&remark.text)) } } }
             }
         }
     }
@@ -325,17 +329,19 @@ fn difference(failure: &Failure) -> Markup {
 fn table(table: &Table) -> Markup {
     html! {
         h3 { (printable(&table.title)) }
-        @if let Some(error) = &table.error { p class="message" { (printable(error)) } }
         @if !table.rows.is_empty() {
             div class="wide" { table class="measures" {
                 thead { tr { td {} @for head in &table.heads { th scope="col" { (head) } } } }
-                tbody { @for (name, cells) in &table.rows {
-                    tr { th scope="row" { (printable(name)) } @for cell in cells { td { (cell) } } }
+                tbody { @for TableRow { outcome, name, cells } in &table.rows {
+                    tr {
+                        th scope="row" { @if let Some(outcome) = outcome { span class=(outcome) { (outcome.mark()) } " " } (printable(name)) }
+                        @for cell in cells { td { (cell) } }
+                    }
                 } }
             } }
         }
         @for (name, bars) in &table.histograms { (histogram(name, bars)) }
-        @if !table.remarks.is_empty() { ul { @for remark in &table.remarks { li { (printable(remark)) } } } }
+        @if !table.remarks.is_empty() { ul { @for remark in &table.remarks { li { (printable(&remark.text)) } } } }
     }
 }
 

@@ -1,7 +1,5 @@
 //! How a server fits a host, a provider or a directory.
 
-pub(crate) mod human;
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,13 @@
 //! The section of `rehearse bench`.
 
-use super::{Case, Failure, Outcome, Section, Suite, Table, counted, missing_case, missing_parts};
-use crate::bench::{Bars, BenchResult, Change, Comparison, HEADS, TargetResult, load_phrase, table_cells};
+use super::{
+    Case, Failure, Outcome, Remark, Section, Suite, Table, TableRow, counted, counted_word, missing_case, missing_parts,
+};
+use crate::bench::{Bars, BenchResult, Change, Comparison, Measure, TargetResult, readable};
 
 /// The bars of a histogram.
 const BARS: usize = 40;
+const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
 
 pub(super) fn section(result: &BenchResult) -> Section {
     let mut section = Section {
@@ -16,12 +19,12 @@ pub(super) fn section(result: &BenchResult) -> Section {
         ..Section::default()
     };
     let machine = &result.machine;
-    section.facts = vec![
-        ("started", result.started_at.clone()),
-        ("machine", format!("{}, {} × {}", machine.system, machine.processors, machine.processor)),
-        ("load", format!("{}{}", load_phrase(&result.load), parts(result))),
-        ("rehearse", result.rehearse.clone()),
-    ];
+    section.facts = vec![("started", result.started_at.clone()), ("rehearse", result.rehearse.clone())];
+    let part = result.shard.map(|it| format!("; this is {} of it", it.shard)).unwrap_or_default();
+    section.subjects = vec![(
+        format!("{}, {} × {}", machine.system, machine.processors, machine.processor),
+        vec![format!("{}{}{part}", result.load.phrase(), parts(result))],
+    )];
     let gates = result.comparisons.iter().filter(|it| it.is_gate);
     let of_gates = gates.clone().map(|it| of_threshold(it.change == Change::Slower));
     section.counts = counted(result.thresholds.iter().map(|it| of_threshold(it.is_met)).chain(of_gates));
@@ -47,8 +50,17 @@ pub(super) fn section(result: &BenchResult) -> Section {
         });
     }
     section.tables = result.targets.iter().map(table).collect();
-    section.remarks = result.comparisons.iter().map(text).chain(result.warnings.iter().cloned()).collect();
-    section.remarks.extend(result.distance());
+    section.remarks = result.comparisons.iter().map(|it| Remark::new(it.change.into(), text(it))).collect();
+    let kept = result.thresholds.iter().filter(|it| !it.is_met);
+    section.remarks.extend(kept.map(|it| {
+        let text = format!("fail if {}: {} ({}, {})", it.expression, it.found, it.target, it.measure);
+        Remark::new(Outcome::Passed, text)
+    }));
+    let warnings = result.warnings.iter().cloned().chain(result.distance());
+    section.remarks.extend(warnings.map(|text| Remark::new(Outcome::Warning, text)));
+    if section.counts.is_empty() {
+        section.sentence = Some(counted_word(result.targets.len(), "server"));
+    }
     section
 }
 
@@ -88,25 +100,91 @@ fn text(comparison: &Comparison) -> String {
     format!("{comparison}, {}", comparison.change.phrase())
 }
 
+impl From<Change> for Outcome {
+    fn from(change: Change) -> Outcome {
+        match change {
+            Change::Faster => Outcome::Passed,
+            Change::Slower => Outcome::Warning,
+            Change::NoDifference => Outcome::Info,
+        }
+    }
+}
+
 fn table(target: &TargetResult) -> Table {
     let version = target.version.map(|version| format!(", {version}")).unwrap_or_default();
-    let rows = target.measures.iter().map(|measure| (measure.name.clone(), table_cells(measure)));
+    let mut table = Table::new(format!("{} — {}, {}{version}", target.name, target.target, target.transport), &HEADS);
+    let row = |it: &Measure| TableRow { outcome: None, name: it.name.clone(), cells: cells(it) };
+    table.rows = target.measures.iter().map(row).collect();
     let with_latency = target.measures.iter().filter(|measure| measure.latency.count() > 1);
-    let histograms = with_latency.map(|measure| (measure.name.clone(), Bars::new(&measure.latency, BARS).labelled()));
-    let mut remarks = Vec::new();
+    table.histograms =
+        with_latency.map(|measure| (measure.name.clone(), Bars::new(&measure.latency, BARS).labelled())).collect();
     for measure in &target.measures {
-        remarks.extend(measure.errors.iter().map(|(kind, count)| format!("{}: {count} × {kind}", measure.name)));
-        let notes = measure.notes().into_iter().map(|(count, note)| format!("{}: {count} {note}", measure.name));
-        remarks.extend(notes);
+        let name = &measure.name;
+        let errors = measure.errors.iter().map(|(kind, count)| format!("{name}: {count} × {kind}"));
+        table.remarks.extend(errors.map(|text| Remark::new(Outcome::Failed, text)));
+        let first = measure.first_event.as_ref().map(|first| {
+            let [half, most] = [50.0, 99.0].map(|percent| readable(first.percentile(percent)));
+            format!("{name}: first event after {half} (p50), {most} (p99)")
+        });
+        table.remarks.extend(first.map(|text| Remark::new(Outcome::Info, text)));
+        let notes = measure.notes().into_iter().map(|(count, note)| format!("{name}: {} {note}", grouped(count)));
+        table.remarks.extend(notes.map(|text| Remark::new(Outcome::Warning, text)));
     }
-    remarks.extend(target.process.map(|process| process.to_string()));
-    remarks.extend(target.max_rate.map(|rate| format!("highest rate that held: {rate:.0} per second")));
-    Table {
-        title: format!("{} — {}, {}{version}", target.name, target.target, target.transport),
-        error: target.error.clone(),
-        heads: HEADS.to_vec(),
-        rows: rows.collect(),
-        histograms: histograms.collect(),
-        remarks,
+    table.remarks.extend(target.process.map(|process| Remark::new(Outcome::Info, process.to_string())));
+    for step in &target.steps {
+        let outcome = if step.holds { Outcome::Passed } else { Outcome::Failed };
+        let text = format!("{:.0} per second: {}, {:.0} answered per second", step.rate, step.found, step.answered);
+        table.remarks.push(Remark::new(outcome, text));
+    }
+    let rate = target.max_rate.map(|rate| format!("highest rate that held: {rate:.0} per second"));
+    table.remarks.extend(rate.map(|text| Remark::new(Outcome::Info, text)));
+    table
+}
+
+/// The cells of a measure, below [`HEADS`].
+fn cells(measure: &Measure) -> Vec<String> {
+    let at = |percent| readable(measure.latency.percentile(percent));
+    let is_empty = measure.latency.count() == 0;
+    let latencies = match is_empty {
+        true => vec!["-".to_owned(); 5],
+        false => vec![at(50.0), at(90.0), at(99.0), at(99.9), readable(measure.latency.max())],
+    };
+    let errors = match measure.failed() {
+        0 => "0".to_owned(),
+        failed => format!("{failed} ({:.2} %)", 100.0 * measure.error_share()),
+    };
+    [vec![grouped(measure.requests()), rate(measure.rate())], latencies, vec![errors]].concat()
+}
+
+/// A rate with as many digits as say something.
+fn rate(rate: f64) -> String {
+    if rate < 100.0 { format!("{rate:.1}") } else { grouped(rate.round() as u64) }
+}
+
+/// A number with commas between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([grouped(7), grouped(1234), grouped(1_234_567)], ["7", "1,234", "1,234,567"]);
+        assert_eq!([rate(0.5), rate(99.94), rate(1234.5)], ["0.5", "99.9", "1,235"]);
+        let read = |micros| readable(Duration::from_micros(micros));
+        assert_eq!([read(7), read(12_340), read(123_456), read(9_876_543)], ["7.00 µs", "12.3 ms", "123 ms", "9.88 s"]);
     }
 }

@@ -3,22 +3,27 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Suite, counted,
-    missing_case, missing_parts, readable,
+    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Remark, Row, RowGroup, Rule, Scan, Section, Suite,
+    counted, counted_word, missing_case, missing_parts, readable,
 };
 use crate::{
     TraceLine,
-    check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck, human},
+    check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck, areas},
     groups::grouped,
     text::printable,
 };
 
 /// How many violations of a check are named.
 const NAMED: usize = 8;
+/// How many ids of a reason are named.
+const NAMED_IDS: usize = 3;
 
-/// What is said of a server whose run did not finish.
-fn incomplete(server: &CheckedServer) -> Option<String> {
-    server.unfinished().map(|why| format!("incomplete: {why}"))
+/// Why a server could not be checked, or not to the end.
+fn errors(server: &CheckedServer) -> Vec<String> {
+    match &server.error {
+        Some(error) => vec![error.clone()],
+        None => server.unfinished().into_iter().map(|text| format!("incomplete: {text}")).collect(),
+    }
 }
 
 pub(super) fn section(result: &CheckResult) -> Section {
@@ -27,6 +32,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
         command: "rehearse check",
         unit: "checks",
         duration: result.duration,
+        seed: Some(result.seed),
         verdict: result.verdict,
         suites: suites(result),
         scan: Some(scan(result)),
@@ -39,21 +45,8 @@ pub(super) fn section(result: &CheckResult) -> Section {
         ("rehearse", result.rehearse.clone()),
     ];
     let names: Vec<_> = result.servers.iter().map(|server| name(server, &result.servers)).collect();
-    for (server, name) in result.servers.iter().zip(&names) {
-        let versions: Vec<_> = server.versions.iter().map(|it| it.version.as_str()).collect();
-        let text = format!("{} over {}, {}", server.target, server.transport, versions.join(", "));
-        section.remarks.push(format!("{name}: {text}"));
-        let unanswered =
-            server.unanswered.iter().map(|it| format!("{name}: {} not checked: {}", it.version, it.reason));
-        section.remarks.extend(unanswered);
-    }
-    let sdks = result.checks().filter(|check| check.verdict == CheckVerdict::Accepted);
-    let sdks = grouped(sdks.filter_map(|check| Some((check.sdk()?, check.id.as_str()))), |one, other| one == other);
-    for (sdk, mut ids) in sdks {
-        ids.sort_unstable();
-        ids.dedup();
-        section.remarks.push(format!("{}: {}", human::sdk_remark(sdk, ids.len()), ids.join(", ")));
-    }
+    section.subjects = result.servers.iter().map(subject).collect();
+    section.remarks = remarks(result);
     let outcome = |verdict| outcome(verdict, result.strict);
     let stale = result.baseline.iter().flat_map(|baseline| baseline.stale.iter().map(move |entry| (baseline, entry)));
     let stale = stale.map(|(baseline, entry)| Failure {
@@ -64,9 +57,9 @@ pub(super) fn section(result: &CheckResult) -> Section {
     let outcomes = result.checks().map(|check| outcome(check.verdict));
     section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
-        let error = server.error.clone().or_else(|| incomplete(server))?;
+        let messages = errors(server);
         let again = vec![server.again.clone()];
-        Some(Failure { messages: vec![error], again, ..Failure::new(Outcome::Error, name.clone()) })
+        (!messages.is_empty()).then(|| Failure { messages, again, ..Failure::new(Outcome::Error, name.clone()) })
     });
     let missing = result.missing_shards().into_iter().map(|missing| missing_parts(&missing));
     let errors: Vec<_> = errors.chain(missing).chain(stale).collect();
@@ -83,7 +76,88 @@ pub(super) fn section(result: &CheckResult) -> Section {
     }
     section.untested = untested.into_iter().map(|(reason, ids)| (reason.to_owned(), ids)).collect();
     section.untested.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    if result.strict && result.totals.warnings > 0 {
+        section.sentence = Some(format!("{}; --strict counts warnings as failures", section.conclusion()));
+    }
     section
+}
+
+/// Name, target and transport of a server.
+fn subject(server: &CheckedServer) -> (String, Vec<String>) {
+    let name = match (&server.name, &server.server_version) {
+        (Some(name), Some(version)) => format!("{name} {version}"),
+        _ => "server".to_owned(),
+    };
+    let started = server.error.is_none() && !server.started_in.is_zero();
+    let started = started.then(|| format!("started in {} ms", server.started_in.as_millis()));
+    let details = [server.target.clone(), server.transport.to_string()].into_iter().chain(started);
+    (name, details.collect())
+}
+
+/// What does not count, what is for information, and what is odd about the baseline.
+fn remarks(result: &CheckResult) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let with = |verdict| {
+        let checks = result.checks().filter(move |check| check.verdict == verdict);
+        grouped(checks.map(|check| (check.id.as_str(), check)), |one, other| one == other)
+    };
+    let (of_sdk, of_baseline): (Vec<_>, Vec<_>) =
+        with(CheckVerdict::Accepted).into_iter().partition(|(_, all)| all[0].sdk().is_some());
+    let sdks = of_sdk.iter().map(|(id, all)| (all[0].sdk().unwrap_or_default(), (id, all[0])));
+    for (sdk, checks) in grouped(sdks, |one, other| one == other) {
+        let text = format!("{}; --sdk counts them, --verbose lists them.", sdk_remark(sdk, checks.len()));
+        remarks.push(Remark::new(Outcome::Accepted, text));
+        let found = |check: &JudgedCheck| check.violations.first().map(FoundViolation::text).unwrap_or_default();
+        let details = checks.into_iter().map(|(id, check)| format!("{id}: {}", found(check)));
+        remarks.extend(details.map(|text| Remark::detail(Outcome::Accepted, text)));
+    }
+    remarks.extend(of_baseline.into_iter().map(|(id, all)| {
+        let reason = all[0].reason.as_deref().unwrap_or_default();
+        Remark::new(Outcome::Accepted, format!("{id} is accepted by the baseline: {reason}"))
+    }));
+    for (id, all) in with(CheckVerdict::Info) {
+        let Some(check) = all.iter().find(|check| check.open_violations().next().is_some()) else { continue };
+        let mut texts: Vec<_> = check.open_violations().take(NAMED).map(FoundViolation::text).collect();
+        texts.extend((check.violation_count > NAMED).then(|| format!("… {} more", check.violation_count - NAMED)));
+        let text = format!("{id}: {}", texts.join("; "));
+        remarks.push(Remark { is_detail: check.area() != "safety", ..Remark::new(Outcome::Info, text) });
+    }
+    if let Some(baseline) = &result.baseline {
+        let file = baseline.file.display();
+        let expired = baseline.expired.iter();
+        let expired = expired.map(|entry| format!("{file}: the date of {entry} has passed: it accepts nothing"));
+        remarks.extend(expired.map(|text| Remark::new(Outcome::Warning, text)));
+        let unknown = (!baseline.unknown.is_empty()).then(|| baseline.unknown.join(", "));
+        let unknown = unknown.map(|ids| format!("{file}: no check covers {ids}"));
+        remarks.extend(unknown.map(|text| Remark::new(Outcome::Warning, text)));
+    }
+    let lost: usize = result.servers.iter().map(|server| server.lost_stderr).sum();
+    let lost = (lost > 0).then(|| format!("{} of standard error not kept", counted_word(lost, "line")));
+    remarks.extend(lost.map(|text| Remark::new(Outcome::Info, text)));
+    remarks
+}
+
+/// What is said of the violations that come from an SDK.
+fn sdk_remark(sdk: &str, count: usize) -> String {
+    match count {
+        1 => format!("1 violation comes from the {sdk}. You cannot mend it in your server, so it does not count"),
+        _ => {
+            format!("{count} violations come from the {sdk}. You cannot mend them in your server, so they do not count")
+        }
+    }
+}
+
+/// The checks whose violations only follow from another one, in a sentence.
+fn also<'r>(followers: impl Iterator<Item = &'r str>) -> Option<String> {
+    let ids: Vec<_> = grouped(followers.map(|id| (id, ())), |one, other| one == other);
+    let ids: Vec<_> = ids.into_iter().map(|(id, _)| id).collect();
+    let more = if ids.len() > NAMED_IDS { ", …" } else { "" };
+    let named = ids.iter().take(NAMED_IDS).copied().collect::<Vec<_>>().join(", ");
+    match ids.len() {
+        0 => None,
+        1 => Some(format!("also seen by {named}")),
+        count => Some(format!("also seen by {count} checks: {named}{more}")),
+    }
 }
 
 fn outcome(verdict: CheckVerdict, is_strict: bool) -> Outcome {
@@ -114,9 +188,10 @@ fn suites(result: &CheckResult) -> Vec<Suite> {
             let cases = checks.map(|check| case(check, result.strict)).collect();
             Suite { name: format!("{} {}/{}", server.target, server.transport, version.version), cases }
         }));
-        suites.extend(server.error.clone().or_else(|| incomplete(server)).map(|error| Suite {
+        let errors = errors(server).join("; ");
+        suites.extend((!errors.is_empty()).then(|| Suite {
             name: server.target.clone(),
-            cases: vec![simple("connection", Outcome::Error, &error)],
+            cases: vec![simple("connection", Outcome::Error, &errors)],
         }));
     }
     let missing = result.missing_shards().into_iter().map(|missing| missing_case(&missing));
@@ -174,7 +249,7 @@ fn scan(result: &CheckResult) -> Scan {
         result.servers.iter().filter_map(|server| Some(server.place.as_ref()?.server.as_str())).collect();
     Scan {
         category: Some(format!("rehearse/check/{}/", servers.join(","))),
-        is_complete: result.servers.iter().all(|server| server.error.is_none() && server.unfinished().is_none()),
+        is_complete: result.servers.iter().all(|server| server.error.is_none() && server.unfinished().is_empty()),
         rules: rules.into_values().collect(),
         alerts: alerts.into_values().collect(),
     }
@@ -231,7 +306,7 @@ fn failures(
                     Some((_, failure)) => failure.places.push(place),
                     None => {
                         let mut failure = failure(check, name, key.1);
-                        failure.messages.extend(human::also(version.followers(&check.id)));
+                        failure.messages.extend(also(version.followers(&check.id)));
                         failure.example.clone_from(&place);
                         failure.places.push(place);
                         found.push((key, failure));
@@ -240,6 +315,11 @@ fn failures(
             }
         }
     }
+    let versions: usize = result.servers.iter().map(|server| server.versions.len()).sum();
+    for (_, failure) in &mut found {
+        (failure.is_everywhere, failure.of) = (failure.places.len() == versions, "versions");
+    }
+    // What the author can mend stands above what comes from an SDK.
     found.sort_by_key(|(_, failure)| (failure.outcome, std::cmp::Reverse(failure.places.len())));
     let numbers = found.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)).collect();
     failures.extend(found.into_iter().map(|(_, failure)| failure));
@@ -247,21 +327,21 @@ fn failures(
 }
 
 /// A violated check.
-pub(super) fn failure(check: &JudgedCheck, server: &str, outcome: Outcome) -> Failure {
-    let open: Vec<_> = check.violations.iter().filter(|violation| violation.accepted.is_none()).collect();
-    let mut messages: Vec<String> = Vec::new();
-    for text in open.iter().map(|violation| violation.text()) {
-        if !messages.contains(&text) {
-            messages.push(text);
-        }
-    }
-    messages.truncate(NAMED);
-    let more = check.violation_count.saturating_sub(messages.len());
-    messages.extend(
-        (more > 0 && !messages.is_empty())
-            .then(|| format!("and {more} more violation{}", if more == 1 { "" } else { "s" })),
-    );
-    messages.extend(check.reason.clone());
+pub(crate) fn failure(check: &JudgedCheck, server: &str, outcome: Outcome) -> Failure {
+    let open: Vec<_> = check.open_violations().collect();
+    let mut found = grouped(open.iter().map(|violation| (violation.text(), ())), String::eq);
+    found.truncate(NAMED);
+    let named: usize = found.iter().map(|(_, times)| times.len()).sum();
+    let message = |(text, times): (String, Vec<()>)| match times.len() {
+        1 => text,
+        times => format!("{text} ({times} times)"),
+    };
+    let accepted = check.violations.len() - open.len();
+    let more = check.violation_count.saturating_sub(named + accepted);
+    let more = (more > 0).then(|| format!("and {}", counted_word(more, "more violation")));
+    let accepted = (accepted > 0).then(|| format!("{} accepted", counted_word(accepted, "more violation")));
+    let messages = check.reason.clone().into_iter().chain(found.into_iter().map(message)).chain(more).chain(accepted);
+    let messages = messages.collect();
     let evidence = open.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
     Failure {
         level: check.level.as_deref().map(ToOwned::to_owned),
@@ -305,8 +385,11 @@ fn matrix(
         let row = Row { name: id.to_owned(), note: check.rule.clone(), cells, duration: None };
         match groups.last_mut().filter(|group| group.name == area) {
             Some(group) => group.rows.push(row),
-            None => groups.push(RowGroup { name: area.to_owned(), rows: vec![row] }),
+            None => {
+                let (name, title) = (area.to_owned(), areas::words(area).to_owned());
+                groups.push(RowGroup { name, title, rows: vec![row] });
+            }
         }
     }
-    Matrix { columns, groups }
+    Matrix { columns, row: "check", groups }
 }

@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Source, Suite, counted};
-use crate::diff::{Change, ChangePlace, Class, DiffResult, Side, human};
+use rehearse_document::text::shortened;
+
+use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Remark, Rule, Scan, Section, Source, Suite, counted};
+use crate::diff::{Change, ChangePlace, Class, DiffResult, Side};
+
+/// How much of a value is shown.
+const LONGEST: usize = 200;
 
 pub(super) fn section(result: &DiffResult) -> Section {
     let outcomes = result.changes.iter().map(|change| outcome(result, change));
@@ -22,12 +27,16 @@ pub(super) fn section(result: &DiffResult) -> Section {
         Some(server) => format!("{} ({server})", side.name),
         None => side.name.clone(),
     };
-    section.facts =
-        vec![("before", name(&result.old)), ("after", name(&result.new)), ("rehearse", result.rehearse.clone())];
+    section.subjects = vec![(format!("{} → {}", name(&result.old), name(&result.new)), Vec::new())];
+    section.facts = vec![("rehearse", result.rehearse.clone())];
     let mut failures: Vec<Failure> = Vec::new();
-    let is_shown = |change: &&Change| change.class >= Class::Behaviour || result.fails(change);
-    for change in result.changes.iter().filter(is_shown).filter(|change| change.accepted.is_none()) {
-        let instance = change.instance.as_ref().map(|instance| format!("For example {instance}."));
+    for change in &result.changes {
+        if change.accepted.is_some() || !(change.class >= Class::Behaviour || result.fails(change)) {
+            section.remarks.push(remark(result, change));
+            continue;
+        }
+        let instance =
+            change.instance.as_ref().map(|it| format!("For example {}.", shortened(&it.to_string(), LONGEST)));
         let source = |place: &ChangePlace| Source { path: place.file.clone(), line: place.line, lines: Vec::new() };
         failures.push(Failure {
             level: Some(class(change).to_owned()),
@@ -39,15 +48,51 @@ pub(super) fn section(result: &DiffResult) -> Section {
     for call in &result.refused_calls {
         let client = call.client.as_ref().map(|client| format!(" by {client}")).unwrap_or_default();
         failures.push(Failure {
-            messages: vec![format!("{} × in {}{client}: {}.", call.count, call.trace, call.reason)],
+            messages: vec![
+                format!("{} × in {}{client}: {}.", call.count, call.trace, call.reason),
+                format!("For example {}.", shortened(&call.arguments.to_string(), LONGEST)),
+            ],
             ..Failure::new(of_calls(result), format!("{}: recorded calls", call.subject))
         });
     }
     failures.sort_by_key(|failure| failure.outcome);
     section.failures = failures;
     let stale = result.stale.iter().map(|entry| format!("accepted in the baseline, but no change: {entry}"));
-    section.remarks = std::iter::once(human::counts(result)).chain(result.advice.clone()).chain(stale).collect();
+    section.remarks.extend(stale.map(|text| Remark::new(Outcome::Failed, text)));
+    section.sentence = Some(counts(result) + &result.advice.iter().map(|it| format!(". {it}")).collect::<String>());
     section
+}
+
+/// A change that is no failure.
+fn remark(result: &DiffResult, change: &Change) -> Remark {
+    let place = change.place.as_ref().map(|place| format!(", {}:{}", place.file, place.line)).unwrap_or_default();
+    let accepted = change.accepted.as_ref().map(|reason| format!(" Accepted: {reason}")).unwrap_or_default();
+    let Change { subject, message, rule, .. } = change;
+    let text = format!("{subject}: {message} ({}, {rule}{place}){accepted}", class(change));
+    let is_detail = change.accepted.is_some() || change.class == Class::Cosmetic;
+    Remark { outcome: outcome(result, change), text, is_detail }
+}
+
+/// How many changes there are of each class.
+fn counts(result: &DiffResult) -> String {
+    let words = |class: Class| match (class, result.count(class)) {
+        (_, 0) => None,
+        (Class::Addition, count @ 2..) => Some(format!("{count} additions")),
+        (class, count) => Some(format!("{count} {class}")),
+    };
+    let mut parts: Vec<_> = Class::ALL.into_iter().filter_map(words).collect();
+    let possible = result.changes.iter().filter(|change| change.is_possible && change.accepted.is_none()).count();
+    if let Some(first) = parts.first_mut().filter(|_| possible > 0) {
+        first.push_str(&format!(" ({possible} possibly)"));
+    }
+    let accepted = result.changes.iter().filter(|change| change.accepted.is_some()).count();
+    parts.extend((accepted > 0).then(|| format!("{accepted} accepted")));
+    let changes = if parts.is_empty() { "no changes".to_owned() } else { format!("changes: {}", parts.join(", ")) };
+    let refused: usize = result.refused_calls.iter().map(|call| call.count).sum();
+    match result.calls {
+        Some(calls) => format!("{changes}; {refused} of {calls} recorded calls would fail"),
+        None => changes,
+    }
 }
 
 fn class(change: &Change) -> &'static str {

@@ -2,11 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, counted, readable};
+use rehearse_document::text::shortened;
+
+use super::{
+    Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, Table, TableRow, counted,
+    counted_word, readable,
+};
 use crate::{
     check::ConfigPlace,
-    fuzz::{FuzzBug, FuzzResult, FuzzedTarget},
+    fuzz::{FuzzBug, FuzzResult, FuzzedTarget, TargetKind},
+    groups::grouped,
 };
+
+/// How much of an input and of the name of a target is shown.
+const INPUT: usize = 200;
+const NAME: usize = 48;
+const HEADS: [&str; 5] = ["inputs", "accepted", "refused", "failed", "bugs"];
 
 pub(super) fn section(result: &FuzzResult) -> Section {
     let mut section = Section {
@@ -14,7 +25,12 @@ pub(super) fn section(result: &FuzzResult) -> Section {
         command: "rehearse fuzz",
         unit: "targets",
         duration: result.duration,
+        seed: Some(result.seed),
         verdict: result.verdict,
+        subjects: vec![(
+            result.server.clone().unwrap_or_else(|| "server".to_owned()),
+            vec![result.target.clone(), result.protocol.clone()],
+        )],
         counts: counted(result.targets.iter().map(|it| of_target(result, it))),
         suites: vec![Suite {
             name: "rehearse fuzz".to_owned(),
@@ -24,16 +40,39 @@ pub(super) fn section(result: &FuzzResult) -> Section {
         ..Section::default()
     };
     section.facts = vec![
-        ("server", result.server.clone().unwrap_or_else(|| result.target.clone())),
         ("inputs", result.cases.to_string()),
         ("duration", readable(result.duration)),
         ("seed", result.seed.to_string()),
         ("rehearse", result.rehearse.clone()),
     ];
     section.failures = result.bugs.iter().map(|bug| failure(result, bug)).collect();
+    section.failures.extend(result.error.clone().map(|error| Failure {
+        messages: vec![error],
+        ..Failure::new(Outcome::Error, "the run ended before its time".to_owned())
+    }));
     section.failures.sort_by_key(|failure| failure.outcome);
-    section.remarks.extend(result.error.clone());
+    let rows = result.targets.iter().map(|target| row(result, target)).collect();
+    section.tables.push(Table { rows, ..Table::new("Inputs of each target".to_owned(), &HEADS) });
+    let reasons = result.targets.iter().filter_map(|it| Some((it.reason.clone()?, it)));
+    let reason = |(reason, it): (String, &FuzzedTarget)| match it.accepted {
+        0 => (reason, it.target.to_string()),
+        _ => (format!("not tried to the end: {reason}"), it.target.to_string()),
+    };
+    section.untested = grouped(reasons.map(reason), |one, other| one == other);
+    let seconds = result.duration.as_secs_f64();
+    let rate = if seconds > 0.0 { result.cases as f64 / seconds } else { 0.0 };
+    let bugs = if result.bugs.is_empty() { "no bug".to_owned() } else { counted_word(result.bugs.len(), "bug") };
+    section.sentence = Some(format!("{bugs}, {} inputs, {rate:.0} a second", result.cases));
     section
+}
+
+fn row(result: &FuzzResult, target: &FuzzedTarget) -> TableRow {
+    let bugs = result.bugs.iter().filter(|bug| bug.target == target.target).count();
+    TableRow {
+        outcome: Some(of_target(result, target)),
+        name: shortened(&target.target.to_string(), NAME),
+        cells: [target.cases, target.accepted, target.refused, target.failed, bugs].map(|it| it.to_string()).into(),
+    }
 }
 
 /// The bugs at the entry of the server in its config file, as an input has no line.
@@ -93,9 +132,14 @@ fn sentence(bug: &FuzzBug) -> String {
 }
 
 fn failure(result: &FuzzResult, bug: &FuzzBug) -> Failure {
-    Failure {
-        level: Some(bug.oracle.as_str().to_owned()),
-        messages: vec![bug.message.clone(), format!("It happens {}.", bug.input())],
-        ..Failure::new(of_bug(result, bug), bug.target.to_string())
-    }
+    let validity = match (bug.target.kind, bug.is_valid) {
+        (TargetKind::Tool, Some(true)) => Some("The schema accepts this input."),
+        (TargetKind::Tool, Some(false)) => Some("The schema refuses this input."),
+        (TargetKind::Tool, None) => Some("The schema cannot be read."),
+        (_, Some(false)) => Some("This input is not what the server declares."),
+        (_, _) => None,
+    };
+    let input = format!("It happens {}.", shortened(&bug.input(), INPUT));
+    let messages = [bug.message.clone(), input].into_iter().chain(validity.map(ToOwned::to_owned)).collect();
+    Failure { messages, ..Failure::new(of_bug(result, bug), format!("{} {}", bug.oracle, bug.target)) }
 }

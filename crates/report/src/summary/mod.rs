@@ -9,6 +9,8 @@ mod run;
 
 use std::{fmt, time::Duration};
 
+pub(crate) use check::failure as of_check;
+
 use crate::{
     TraceLine, Verdict, bench::BenchResult, check::CheckResult, diff::DiffResult, fuzz::FuzzResult,
     run_result::RunResult,
@@ -117,7 +119,13 @@ pub struct Section {
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
     pub duration: Duration,
+    /// The seed of all randomness, if there is some.
+    pub seed: Option<u64>,
     pub verdict: Verdict,
+    /// What was run or compared: a name, and what is known of it.
+    pub subjects: Vec<(String, Vec<String>)>,
+    /// What came of it that the counts do not say.
+    pub sentence: Option<String>,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
     /// What is counted: `cells`, `checks`, `profiles`, `changes`, `tools` or `thresholds`.
@@ -135,7 +143,16 @@ pub struct Section {
     pub scan: Option<Scan>,
     pub tables: Vec<Table>,
     /// Whatever else a reader should know.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// A sentence about what is no failure.
+#[derive(Debug)]
+pub struct Remark {
+    pub outcome: Outcome,
+    pub text: String,
+    /// Whether it is one of many, which only some readers want.
+    pub is_detail: bool,
 }
 
 /// Tests that belong together: the cells of a scenario, the checks of a server in one version.
@@ -215,6 +232,8 @@ pub struct Place {
 pub struct Matrix {
     /// The columns: a group, such as a transport, and a name, such as a version.
     pub columns: Vec<(String, String)>,
+    /// What a row is: `scenario` or `check`.
+    pub row: &'static str,
     /// Groups of rows; one without a name is not folded.
     pub groups: Vec<RowGroup>,
 }
@@ -223,6 +242,8 @@ pub struct Matrix {
 #[derive(Debug)]
 pub struct RowGroup {
     pub name: String,
+    /// What the area is about.
+    pub title: String,
     pub rows: Vec<Row>,
 }
 
@@ -250,6 +271,10 @@ pub struct Failure {
     pub messages: Vec<String>,
     /// Every place in which it failed, such as `echo in http/2025-11-25`.
     pub places: Vec<String>,
+    /// Whether these are all that there are.
+    pub is_everywhere: bool,
+    /// What a place is, such as `cells`.
+    pub of: &'static str,
     /// What is expected, what to do, and the section of the specification.
     pub rule: Option<Rule>,
     pub source: Option<Source>,
@@ -292,12 +317,20 @@ pub struct Source {
 #[derive(Debug)]
 pub struct Table {
     pub title: String,
-    pub error: Option<String>,
     pub heads: Vec<&'static str>,
-    pub rows: Vec<(String, Vec<String>)>,
+    pub rows: Vec<TableRow>,
     /// For each measure its name and the bars of its histogram: where the bar begins, and how many requests it has.
     pub histograms: Vec<(String, Vec<(String, u64)>)>,
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Remark>,
+}
+
+/// The measures or counts of one thing.
+#[derive(Debug)]
+pub struct TableRow {
+    /// How it ended, if that is judged.
+    pub outcome: Option<Outcome>,
+    pub name: String,
+    pub cells: Vec<String>,
 }
 
 impl Results {
@@ -320,6 +353,45 @@ impl Summary {
     pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
         let counts = self.sections.iter().flat_map(|section| &section.counts);
         counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()
+    }
+}
+
+impl Section {
+    /// What came of it: a sentence, or what was counted.
+    pub(crate) fn conclusion(&self) -> String {
+        let count = |(outcome, count): &(Outcome, usize)| {
+            let plural = if *outcome == Outcome::Warning && *count != 1 { "s" } else { "" };
+            format!("{count} {}{plural}", outcome.phrase())
+        };
+        let counts: Vec<_> = self.counts.iter().map(count).collect();
+        let all: usize = self.counts.iter().map(|(_, count)| count).sum();
+        let all = counted_word(all, self.unit.trim_end_matches('s'));
+        let counts = if counts.is_empty() { all } else { format!("{all}: {}", counts.join(", ")) };
+        let rows = self.matrix.as_ref().filter(|matrix| !self.unit.starts_with(matrix.row));
+        let rows = rows.map(|matrix| counted_word(matrix.groups.iter().map(|it| it.rows.len()).sum(), matrix.row));
+        self.sentence.clone().unwrap_or_else(|| rows.into_iter().chain([counts]).collect::<Vec<_>>().join(", "))
+    }
+
+    /// The remarks that every reader wants.
+    pub(crate) fn main_remarks(&self) -> impl Iterator<Item = &Remark> {
+        self.remarks.iter().filter(|remark| !remark.is_detail)
+    }
+}
+
+impl Remark {
+    pub(crate) fn new(outcome: Outcome, text: impl Into<String>) -> Remark {
+        Remark { outcome, text: text.into(), is_detail: false }
+    }
+
+    /// One of many.
+    pub(crate) fn detail(outcome: Outcome, text: impl Into<String>) -> Remark {
+        Remark { is_detail: true, ..Remark::new(outcome, text) }
+    }
+}
+
+impl Table {
+    fn new(title: String, heads: &[&'static str]) -> Table {
+        Table { title, heads: heads.to_vec(), rows: Vec::new(), histograms: Vec::new(), remarks: Vec::new() }
     }
 }
 
@@ -350,6 +422,8 @@ impl Failure {
             level: None,
             messages: Vec::new(),
             places: Vec::new(),
+            is_everywhere: false,
+            of: "",
             rule: None,
             source: None,
             earlier: Vec::new(),
@@ -380,6 +454,11 @@ pub(crate) fn counted(outcomes: impl Iterator<Item = Outcome>) -> Vec<(Outcome, 
     let mut counts = std::collections::BTreeMap::new();
     outcomes.for_each(|outcome| *counts.entry(outcome).or_insert(0) += 1);
     counts.into_iter().collect()
+}
+
+/// A count with its word: `1 cell`, `2 cells`.
+pub(crate) fn counted_word(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A duration in a sentence.

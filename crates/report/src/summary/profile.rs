@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, Table, counted};
+use super::{
+    Alert, AlertRule, Case, Failure, Outcome, Place, Remark, Rule, Scan, Section, Suite, Table, TableRow, counted,
+};
 use crate::{
     Verdict,
     check::{CheckResult, CheckedServer, ConfigPlace},
@@ -12,6 +14,7 @@ use crate::{
 
 /// How many messages of a rule are shown.
 const NAMED: usize = 8;
+const HEADS: [&str; 6] = ["fit", "blocks", "degrades", "advice", "kept", "untried"];
 
 /// `None` if no profile was asked for.
 pub(super) fn section(result: &CheckResult) -> Option<Section> {
@@ -29,16 +32,14 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
     };
     for server in &servers {
         let name = server.name.as_deref().unwrap_or(&server.target);
-        section.tables.push(Table {
-            title: format!("{name} over {}", server.transport),
-            error: None,
-            heads: vec!["fit", "blocks", "degrades", "advice", "kept", "untried"],
-            rows: server.profiles.iter().map(row).collect(),
-            histograms: Vec::new(),
-            remarks: Vec::new(),
-        });
+        let rows = server.profiles.iter().map(row).collect();
+        section.tables.push(Table { rows, ..Table::new(format!("{name} over {}", server.transport), &HEADS) });
         for profile in &server.profiles {
             section.failures.extend(failures(profile));
+            section.remarks.extend(profile.untried.iter().map(|untried| {
+                let text = format!("{}: {} was not tried: {}", profile.title, untried.rule, untried.reason);
+                Remark::detail(Outcome::NotTested, text)
+            }));
             section.suites.push(Suite {
                 name: format!("{name} over {}: {}", server.transport, profile.title),
                 cases: std::iter::once(case(profile))
@@ -52,10 +53,11 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
     Some(section)
 }
 
-fn row(profile: &ProfileFit) -> (String, Vec<String>) {
+fn row(profile: &ProfileFit) -> TableRow {
     let counts = RuleLevel::ALL.map(|level| profile.count(level)).into_iter();
     let counts = counts.chain([profile.kept, profile.untried.len()]).map(|count| count.to_string());
-    (profile.profile.clone(), std::iter::once(profile.fit.to_string()).chain(counts).collect())
+    let cells = std::iter::once(profile.fit.to_string()).chain(counts).collect();
+    TableRow { outcome: Some(of_profile(profile)), name: profile.profile.clone(), cells }
 }
 
 fn of_profile(profile: &ProfileFit) -> Outcome {

@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 
 use super::{
-    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Row, RowGroup, Rule, Scan, Section, Source, Suite, Table,
-    counted, missing_case, missing_parts, readable,
+    Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Remark, Row, RowGroup, Rule, Scan, Section, Source, Suite,
+    Table, TableRow, counted, missing_case, missing_parts, readable,
 };
 use rehearse_system::program::quoted;
 
 use crate::{
-    Cell, CellResult, CellViolation, Coverage, Problem, RunResult, ScenarioResult, Status, StepResult, WireKind,
-    check::CheckVerdict, eval, text::printable,
+    Cell, CellResult, CellViolation, Coverage, Difference, Problem, RunResult, ScenarioResult, Status, StepResult,
+    WireKind, check::CheckVerdict, eval, groups::grouped, text::printable,
 };
 
 /// How many lines of a scenario are shown before and after the one that failed.
 const BEFORE: usize = 6;
 const AFTER: usize = 3;
+/// How many cells a command line names.
+const FILTERS: usize = 3;
 /// The rules of alerts.
 const STEP: &str = "scenario-step";
 const RULE: &str = "scenario-rule";
@@ -27,6 +29,7 @@ pub(super) fn section(result: &RunResult) -> Section {
         command: "rehearse run",
         unit: "cells",
         duration: result.duration,
+        seed: Some(result.seed),
         verdict: result.verdict(),
         suites: result.scenarios.iter().map(|scenario| suite(scenario, result.interrupted)).collect(),
         scan: Some(scan(result)),
@@ -56,21 +59,36 @@ pub(super) fn section(result: &RunResult) -> Section {
         }],
     }));
     for scenario in &result.scenarios {
-        section.remarks.extend(scenario.warnings.iter().map(|warning| format!("{}: {warning}", scenario.name)));
-        let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
-        section.remarks.extend(accepted);
+        section.remarks.extend(remarks(scenario));
     }
     section.tables.extend(eval::table(result));
-    section.remarks.extend(eval::sentences(result));
-    section.tables.extend(result.coverage.as_ref().map(|coverage| Table {
-        title: coverage.title(),
-        error: None,
-        heads: Coverage::HEADS.to_vec(),
-        rows: coverage.rows(),
-        histograms: Vec::new(),
-        remarks: coverage.gaps(),
-    }));
+    section.remarks.extend(eval::sentences(result).into_iter().map(|text| Remark::new(Outcome::Info, text)));
+    section.tables.extend(result.coverage.as_ref().map(coverage));
     section
+}
+
+fn coverage(coverage: &Coverage) -> Table {
+    let row = |(name, cells)| TableRow { outcome: None, name, cells };
+    let gap = |gap| Remark::new(Outcome::NotRun, format!("not covered: {gap}"));
+    Table {
+        rows: coverage.rows().into_iter().map(row).collect(),
+        remarks: coverage.gaps().into_iter().map(gap).collect(),
+        ..Table::new(coverage.title(), &Coverage::HEADS)
+    }
+}
+
+/// Mistakes in the file, written snapshots, and versions that were left to client and server.
+fn remarks(scenario: &ScenarioResult) -> Vec<Remark> {
+    let name = &scenario.name;
+    let warnings = scenario.warnings.iter().map(|it| Remark::new(Outcome::Warning, format!("{name}: {it}")));
+    let accepted = scenario.accepted.iter().map(|path| format!("accepted snapshot: {}", path.display()));
+    let accepted = accepted.map(|text| Remark::new(Outcome::Passed, text));
+    let versions =
+        scenario.cells.iter().filter_map(|it| Some((it.negotiated.as_ref()?, it.cell.transport.to_string())));
+    let versions = grouped(versions, |one, other| one == other).into_iter();
+    let negotiated = versions.map(|(version, over)| format!("{name} negotiated {version} over {}", over.join(", ")));
+    let negotiated = negotiated.map(|text| Remark::new(Outcome::Info, text));
+    warnings.chain(accepted).chain(negotiated).collect()
 }
 
 impl From<Status> for Outcome {
@@ -176,7 +194,7 @@ fn scan(result: &RunResult) -> Scan {
     Scan { category: Some("rehearse/run/".to_owned()), is_complete, rules: rules.into(), alerts }
 }
 
-fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
+fn matrix(result: &RunResult, causes: &Causes<'_>) -> Matrix {
     let mut columns: Vec<Cell> = Vec::new();
     for cell in result.scenarios.iter().flat_map(|scenario| &scenario.cells) {
         if !columns.contains(&cell.cell) {
@@ -198,48 +216,51 @@ fn matrix(result: &RunResult, causes: &Causes) -> Matrix {
     });
     let rows = rows.collect();
     let columns = columns.iter().map(|cell| (cell.transport.to_string(), cell.protocol.to_string())).collect();
-    Matrix { columns, groups: vec![RowGroup { name: String::new(), rows }] }
+    Matrix { columns, row: "scenario", groups: vec![RowGroup { name: String::new(), title: String::new(), rows }] }
 }
 
 /// What has failed, each cause once.
 #[derive(Default)]
-struct Causes {
+struct Causes<'r> {
     failures: Vec<Failure>,
+    /// The cells of each failure.
+    cells: Vec<Vec<(&'r ScenarioResult, &'r CellResult)>>,
     /// The index of a failure by what identifies its cause.
     known: HashMap<String, usize>,
     /// The index of the first failure of a cell, by the indices of its scenario and of itself.
     of_cell: HashMap<(usize, usize), usize>,
 }
 
-impl Causes {
-    fn of(result: &RunResult) -> Causes {
+impl<'r> Causes<'r> {
+    fn of(result: &'r RunResult) -> Causes<'r> {
         let mut causes = Causes::default();
         for (at, scenario) in result.scenarios.iter().enumerate() {
             for (index, cell) in scenario.cells.iter().enumerate() {
                 let mut add = |key: String, line: Option<usize>, failure: &dyn Fn() -> Failure| {
                     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-                    let number = causes.add(key, format!("{}{line} in {}", scenario.name, cell.cell), failure);
+                    let place = format!("{}{line} in {}", scenario.name, cell.cell);
+                    let number = causes.add(key, place, (scenario, cell), failure);
                     causes.of_cell.entry((at, index)).or_insert(number);
                 };
                 for step in cell.steps.iter().filter(|step| step.status == Status::Failed) {
-                    add(cause(scenario, step), Some(step.line), &|| of_step(result, scenario, cell, step));
+                    add(cause(scenario, step), Some(step.line), &|| of_step(scenario, cell, step));
                 }
                 for violation in &cell.violations {
-                    let failure = of_violation(result, scenario, cell, violation);
+                    let failure = of_violation(scenario, violation);
                     let key = format!("{} {} {:?}", failure.title, failure.outcome, failure.messages);
-                    add(key, None, &|| of_violation(result, scenario, cell, violation));
+                    add(key, None, &|| of_violation(scenario, violation));
                 }
                 if let (Status::Error | Status::NotRun, Some(reason)) = (cell.status, &cell.reason) {
                     add(reason.clone(), None, &|| Failure {
                         messages: vec![reason.clone()],
                         stderr: cell.stderr.clone(),
-                        again: vec![again(result, scenario, cell)],
                         ..Failure::new(cell.status.into(), scenario.name.clone())
                     });
                 }
             }
         }
         causes.name_disconnections(result);
+        causes.name_commands(result.seed);
         for missing in result.missing_shards() {
             causes.failures.push(missing_parts(&missing));
         }
@@ -251,13 +272,31 @@ impl Causes {
         causes
     }
 
-    fn add(&mut self, key: String, place: String, failure: &dyn Fn() -> Failure) -> usize {
+    fn add(
+        &mut self,
+        key: String,
+        place: String,
+        failed: (&'r ScenarioResult, &'r CellResult),
+        failure: &dyn Fn() -> Failure,
+    ) -> usize {
         let number = *self.known.entry(key).or_insert_with(|| {
             self.failures.push(failure());
+            self.cells.push(Vec::new());
             self.failures.len() - 1
         });
         self.failures[number].places.push(place);
+        self.cells[number].push(failed);
         number
+    }
+
+    /// Adds the command lines, one for each scenario, and whether all cells have failed.
+    fn name_commands(&mut self, seed: u64) {
+        for (failure, cells) in self.failures.iter_mut().zip(&self.cells) {
+            let scenarios = grouped(cells.iter().copied(), |one, other| std::ptr::eq(*one, *other));
+            failure.again = scenarios.iter().map(|(scenario, cells)| again(scenario, cells, failure, seed)).collect();
+            failure.of = "cells";
+            failure.is_everywhere = scenarios.iter().all(|(scenario, cells)| cells.len() == ran(scenario));
+        }
     }
 
     /// Adds what the other transports say of the end of a connection.
@@ -316,16 +355,22 @@ fn cause(scenario: &ScenarioResult, step: &StepResult) -> String {
     step.problems.iter().map(text).collect()
 }
 
-fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, step: &StepResult) -> Failure {
-    let difference = step.problems.iter().find_map(|problem| Some((problem, problem.difference.as_ref()?)));
-    let is_snapshot = difference.is_some_and(|(problem, _)| problem.snapshot.is_some());
-    let mut messages: Vec<_> = step.problems.iter().map(|problem| problem.message.clone()).collect();
-    if let Some((problem, difference)) = difference {
-        let places = difference.places();
+fn of_step(scenario: &ScenarioResult, cell: &CellResult, step: &StepResult) -> Failure {
+    let (mut messages, mut lines) = (Vec::new(), Vec::new());
+    for problem in &step.problems {
+        messages.push(problem.message.clone());
+        let places = problem.difference.as_ref().map(Difference::places).unwrap_or_default();
         messages.extend((!places.is_empty()).then(|| format!("It differs {places}.")));
-        let pending = problem.pending.as_ref();
-        messages.extend(pending.map(|path| format!("The new result is in {}.", path.display())));
+        let pending = problem.pending.as_ref().map(|path| path.display());
+        messages.extend(
+            pending.map(|path| format!("The new result is in {path}; --update accepts it if all cells agree.")),
+        );
+        if let Some(difference) = &problem.difference {
+            lines.extend((!lines.is_empty()).then(|| ('…', String::new())));
+            lines.extend(difference.changes());
+        }
     }
+    let is_snapshot = step.problems.iter().any(|problem| problem.snapshot.is_some());
     let is_new = step.lacks_only_snapshots();
     let title = match is_new {
         true => "results without a snapshot".to_owned(),
@@ -341,7 +386,7 @@ fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, ste
             .take_while(|earlier| !std::ptr::eq(*earlier, step))
             .map(|earlier| (earlier.title.clone(), earlier.status.into(), earlier.duration))
             .collect(),
-        difference: difference.map(|(_, it)| it.changes()).unwrap_or_default(),
+        difference: lines,
         sides: match is_snapshot {
             true if is_new => ["", "this run"],
             true => ["snapshot", "this run"],
@@ -349,21 +394,14 @@ fn of_step(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult, ste
         },
         wire: step.trace.clone(),
         stderr: if has_stderr { Vec::new() } else { cell.stderr.clone() },
-        again: vec![again(result, scenario, cell)],
         ..Failure::new(Outcome::Failed, title)
     }
 }
 
-fn of_violation(
-    result: &RunResult,
-    scenario: &ScenarioResult,
-    cell: &CellResult,
-    CellViolation { server, check }: &CellViolation,
-) -> Failure {
+fn of_violation(scenario: &ScenarioResult, CellViolation { server, check }: &CellViolation) -> Failure {
     let outcome = if check.verdict == CheckVerdict::Fail { Outcome::Failed } else { Outcome::Warning };
     let mut failure = super::check::failure(check, server, outcome);
     failure.messages.push(format!("It is the server `{server}` of {}.", scenario.path.display()));
-    failure.again = vec![again(result, scenario, cell).replace(" --trace", " --check")];
     failure
 }
 
@@ -379,15 +417,24 @@ fn source(scenario: &ScenarioResult, step: &StepResult) -> Source {
     Source { path: scenario.path.display().to_string(), line: step.line, lines }
 }
 
-/// The command line that runs a cell again.
-fn again(result: &RunResult, scenario: &ScenarioResult, cell: &CellResult) -> String {
+/// How many cells of a scenario could have failed.
+fn ran(scenario: &ScenarioResult) -> usize {
+    scenario.cells.iter().filter(|cell| cell.status != Status::NotApplicable).count()
+}
+
+/// The command line that runs cells of a scenario again.
+fn again(scenario: &ScenarioResult, cells: &[&CellResult], failure: &Failure, seed: u64) -> String {
     if let Some(again) = &scenario.again {
         return again.clone();
     }
-    let special = |character: char| r"\.+*?()|[]{}^$".contains(character);
-    let id = format!("{}/{}", scenario.name, cell.cell);
-    let escaped = id.chars().flat_map(|it| special(it).then_some('\\').into_iter().chain([it]));
-    let filter = format!("^{}$", escaped.collect::<String>());
-    let path = scenario.path.display().to_string();
-    format!("rehearse run {} --filter {} --seed {} --trace", quoted(&path), quoted(&filter), result.seed)
+    let mut words = vec!["rehearse".to_owned(), "run".to_owned(), scenario.path.display().to_string()];
+    // A difference between cells shows only if all of them run.
+    if cells.len() < ran(scenario) && cells.len() <= FILTERS && failure.difference.is_empty() {
+        words.extend(cells.iter().flat_map(|cell| ["--filter".to_owned(), format!("/{}$", cell.cell)]));
+    }
+    words.extend(failure.rule.is_some().then(|| "--check".to_owned()));
+    if seed != 1 {
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,7 @@
 
 use rehearse_check::{CheckOptions, check};
 use rehearse_client::{Answer, AnswerScript, Answers, CallOptions, Failure, ServerParams, Session, SubscriptionFilter};
-use rehearse_protocol::{Era, Protocol, Version};
+use rehearse_protocol::{Era, List, Protocol, Version};
 use rehearse_rmcp_bridge::RmcpServer;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -307,12 +307,12 @@ async fn a_session_gets_the_notifications_of_rmcp() {
         let log = notification(&session, "notifications/message").await;
         assert!(has(&log, &json!({ "level": "warning", "data": { "celsius": 220 } })), "{log}");
 
-        let tools = version.era() == Era::Modern;
-        let filter = SubscriptionFilter { tools, ..SubscriptionFilter::for_resource("page://1") };
+        let lists = Vec::from_iter((version.era() == Era::Modern).then_some(List::Tools));
+        let filter = SubscriptionFilter { lists, ..SubscriptionFilter::for_resource("page://1") };
         session.listen(&filter, CallOptions::default()).await.expect("a subscription");
         let updated = notification(&session, "notifications/resources/updated").await;
         assert_eq!(updated["uri"], "page://1", "{version}");
-        if tools {
+        if !filter.lists.is_empty() {
             notification(&session, "notifications/tools/list_changed").await;
         }
         session.unsubscribe("page://1", CallOptions::default()).await.expect("it ends");

@@ -2,12 +2,12 @@
 
 mod branches;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value as Json, value::RawValue};
+use serde_json::Value as Json;
 
 use rehearse_document::uri_template::UriTemplate;
-use rehearse_protocol::{Direction, Id, Message, Response, Trace, names::META_SERVER_INFO};
+use rehearse_protocol::{Answered, List, Trace, names::META_SERVER_INFO};
 use rehearse_report::{Coverage, CoverageItem, CoverageKind, ServerCoverage};
 
 /// What the traffic with servers has shown, by their names: those that they give themselves, or those of the scenario.
@@ -26,13 +26,15 @@ struct ServerUsage {
     failed: BTreeSet<String>,
 }
 
-/// Each list: its method, its member, what identifies an item, the kind, and the capability.
-const LISTS: [(&str, &str, &str, CoverageKind, &str); 4] = [
-    ("tools/list", "tools", "name", CoverageKind::Tool, "tools"),
-    ("prompts/list", "prompts", "name", CoverageKind::Prompt, "prompts"),
-    ("resources/list", "resources", "uri", CoverageKind::Resource, "resources"),
-    ("resources/templates/list", "resourceTemplates", "uriTemplate", CoverageKind::Template, "resources"),
-];
+/// What an item of a list is.
+fn kind(list: List) -> CoverageKind {
+    match list {
+        List::Tools => CoverageKind::Tool,
+        List::Prompts => CoverageKind::Prompt,
+        List::Resources => CoverageKind::Resource,
+        List::ResourceTemplates => CoverageKind::Template,
+    }
+}
 
 impl Usage {
     /// Adds the traffic with a server.
@@ -40,23 +42,12 @@ impl Usage {
         for trace in traces {
             let mut usage = ServerUsage::default();
             let mut name = server.to_owned();
-            let mut requests: HashMap<Id, (String, Json)> = HashMap::new();
-            for frame in trace.frames() {
-                match (frame.direction, frame.message()) {
-                    (Direction::ClientToServer, Ok(Message::Request(request))) => {
-                        let params = request.params.map(json).unwrap_or_default();
-                        requests.insert(request.id, (request.method.into_owned(), params));
-                    }
-                    (Direction::ServerToClient, Ok(Message::Response(Response { id: Some(id), outcome }))) => {
-                        let Some((method, params)) = requests.remove(&id) else { continue };
-                        let result = outcome.ok().map(json);
-                        if let Some(own) = result.as_ref().and_then(|result| own_name(&method, result)) {
-                            name = own;
-                        }
-                        usage.answered(&method, &params, result.as_ref());
-                    }
-                    _ => {}
+            for answered in Answered::all(trace) {
+                let result = answered.result();
+                if let Some(own) = result.as_ref().and_then(|result| own_name(&answered.method, result)) {
+                    name = own;
                 }
+                usage.answered(&answered.method, &answered.params, result.as_ref());
             }
             self.0.entry(name).or_default().merge(usage);
         }
@@ -84,18 +75,14 @@ fn own_name(method: &str, result: &Json) -> Option<String> {
     info?["name"].as_str().map(str::to_owned)
 }
 
-fn json(raw: &RawValue) -> Json {
-    serde_json::from_str(raw.get()).unwrap_or_default()
-}
-
 impl ServerUsage {
     /// Adds an answer to a request; an error has no result.
     fn answered(&mut self, method: &str, params: &Json, result: Option<&Json>) {
         let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
         match (method, result) {
             ("initialize" | "server/discover", Some(result)) => {
-                let declared = LISTS.iter().filter(|(.., capability)| result["capabilities"].get(capability).is_some());
-                self.declared.extend(declared.map(|(_, _, _, kind, _)| *kind));
+                let is_declared = |list: &List| result["capabilities"].get(list.capability()).is_some();
+                self.declared.extend(List::ALL.into_iter().filter(is_declared).map(kind));
             }
             ("tools/call", Some(result)) if result["isError"] != true => {
                 self.used(CoverageKind::Tool, text("name"), params.get("arguments"));
@@ -106,10 +93,10 @@ impl ServerUsage {
             ("prompts/get", Some(_)) => self.used(CoverageKind::Prompt, text("name"), None),
             ("resources/read", Some(_)) => self.used(CoverageKind::Resource, text("uri"), None),
             (_, Some(result)) => {
-                let Some((_, member, id, kind, _)) = LISTS.iter().find(|(list, ..)| *list == method) else { return };
-                let listed = self.listed.entry(*kind).or_default();
-                for item in result[member].as_array().into_iter().flatten() {
-                    let Some(name) = item[id].as_str() else { continue };
+                let Some(list) = List::of_method(method) else { return };
+                let listed = self.listed.entry(kind(list)).or_default();
+                for item in result[list.member()].as_array().into_iter().flatten() {
+                    let Some(name) = item[list.key()].as_str() else { continue };
                     let schema = item.get("inputSchema").cloned().unwrap_or_default();
                     listed.insert(name.to_owned(), schema);
                 }

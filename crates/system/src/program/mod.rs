@@ -12,8 +12,7 @@ use windows as system;
 
 use std::{
     ffi::OsStr,
-    io,
-    iter::Peekable,
+    fmt, io,
     path::Path,
     process::{Command, Stdio},
 };
@@ -65,12 +64,24 @@ pub fn name(path: &str) -> &str {
     stem.map_or(name, |(stem, _)| stem)
 }
 
+/// A quote that is not closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnclosedQuote(char);
+
+impl fmt::Display for UnclosedQuote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an unclosed {}", self.0)
+    }
+}
+
+impl std::error::Error for UnclosedQuote {}
+
 /// Splits a command as the shell of the system does, with quotes but without expansions. On Unix, a backslash keeps the
 /// next character as it is; on Windows it belongs to a path, and only `\"` is special.
 ///
 /// # Errors
 /// A quote is not closed.
-pub fn words(line: &str) -> Result<Vec<String>, String> {
+pub fn words(line: &str) -> Result<Vec<String>, UnclosedQuote> {
     split(line, system::BACKSLASH_ESCAPES)
 }
 
@@ -78,42 +89,59 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// A quote is not closed.
-pub fn posix_words(line: &str) -> Result<Vec<String>, String> {
+pub fn posix_words(line: &str) -> Result<Vec<String>, UnclosedQuote> {
     split(line, true)
 }
 
-fn split(line: &str, backslash_escapes: bool) -> Result<Vec<String>, String> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            space if space.is_whitespace() => words.extend(word.take()),
-            '\'' | '"' => read_quoted(&mut characters, character, backslash_escapes, word.get_or_insert_default())?,
-            '\\' if backslash_escapes => word.get_or_insert_default().extend(characters.next()),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
+fn split(line: &str, backslash_escapes: bool) -> Result<Vec<String>, UnclosedQuote> {
+    let LineStart { mut words, word, quote, .. } = LineStart::read(line, backslash_escapes);
     words.extend(word);
-    Ok(words)
+    quote.map_or(Ok(words), |quote| Err(UnclosedQuote(quote)))
 }
 
-/// Reads up to the closing quote; a backslash escapes only special characters within double quotes.
-fn read_quoted(
-    characters: &mut Peekable<impl Iterator<Item = char>>,
-    quote: char,
-    backslash_escapes: bool,
-    word: &mut String,
-) -> Result<(), String> {
-    let special: &[char] = if backslash_escapes { &['"', '\\', '$', '`'] } else { &['"'] };
-    while let Some(character) = characters.next() {
-        if character == quote {
-            return Ok(());
-        }
-        let escaped =
-            (quote == '"' && character == '\\').then(|| characters.next_if(|next| special.contains(next))).flatten();
-        word.push(escaped.unwrap_or(character));
+/// The start of a line, whose last word may still be written.
+#[derive(Debug, Default)]
+pub struct LineStart {
+    /// The finished words.
+    pub words: Vec<String>,
+    /// The last word without its quotes; `None` behind a space.
+    pub word: Option<String>,
+    /// Where the last word begins.
+    pub begin: usize,
+    /// The quote that is not closed.
+    quote: Option<char>,
+}
+
+impl LineStart {
+    /// Reads it as a POSIX shell does, on every system.
+    pub fn posix(line: &str) -> LineStart {
+        LineStart::read(line, true)
     }
-    Err(format!("the command has an unclosed {quote}"))
+
+    fn read(line: &str, backslash_escapes: bool) -> LineStart {
+        let (mut it, mut characters) = (LineStart::default(), line.char_indices().peekable());
+        // Within double quotes, a backslash escapes only these.
+        let special: &[char] = if backslash_escapes { &['"', '\\', '$', '`'] } else { &['"'] };
+        while let Some((at, character)) = characters.next() {
+            let word = it.word.get_or_insert_default();
+            match (it.quote, character) {
+                (Some(quote), _) if quote == character => it.quote = None,
+                (Some('"'), '\\') => {
+                    let escaped = characters.next_if(|(_, next)| special.contains(next));
+                    word.push(escaped.map_or(character, |(_, escaped)| escaped));
+                }
+                (Some(_), _) => word.push(character),
+                (None, space) if space.is_whitespace() => {
+                    it.words.extend(it.word.take().filter(|_| it.begin < at));
+                    it.begin = at + space.len_utf8();
+                }
+                (None, '\'' | '"') => it.quote = Some(character),
+                (None, '\\') if backslash_escapes => word.extend(characters.next().map(|(_, escaped)| escaped)),
+                (None, _) => word.push(character),
+            }
+        }
+        it
+    }
 }
 
 #[cfg(test)]
@@ -130,7 +158,10 @@ mod tests {
         ] {
             assert_eq!(split(line, true).expect(line), words, "{line}");
         }
-        assert_eq!(split("a 'b", true).expect_err("open"), "the command has an unclosed '");
+        assert_eq!(split("a 'b", true).expect_err("open").to_string(), "an unclosed '");
+        let LineStart { words, word, begin, .. } = LineStart::posix("'a b'  c\\ d 'e f");
+        assert_eq!((words, word.as_deref(), begin), (vec!["a b".to_owned(), "c d".to_owned()], Some("e f"), 12));
+        assert_eq!((LineStart::posix("a ").word, LineStart::posix("a ").begin), (None, 2));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     hash::{BuildHasher, RandomState},
     io,
-    net::Ipv4Addr,
+    net::{Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -33,6 +33,8 @@ type Notes = Arc<Mutex<BTreeMap<String, usize>>>;
 /// A host that is served. Dropping it ends it.
 pub(super) struct AppHost {
     pub(super) url: String,
+    /// The addresses of the page around the app and of the app.
+    pub(super) addresses: [SocketAddr; 2],
     notes: Notes,
     /// How many windows show it.
     windows: Windows,
@@ -62,8 +64,8 @@ impl AppHost {
         let folder = format!("/{:016x}/", RandomState::new().hash_one(&page.uri));
         let [inner, outer] =
             [TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?, TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?];
-        let origin = |listener: &TcpListener| listener.local_addr().map(|address| format!("http://{address}"));
-        let (inner_origin, outer_origin) = (origin(&inner)?, origin(&outer)?);
+        let addresses = [outer.local_addr()?, inner.local_addr()?];
+        let [outer_origin, inner_origin] = addresses.map(|address| format!("http://{address}"));
         let view = format!("{inner_origin}{folder}");
         let data = json!({
             "view": view, "title": tool["name"], "allow": page.features(), "tool": tool, "args": args, "result": result,
@@ -103,7 +105,7 @@ impl AppHost {
                 ("data.json", JSON, data.to_string().into_bytes()),
             ],
         )?;
-        Ok(AppHost { url: format!("{outer_origin}{folder}"), notes, windows, shutdown })
+        Ok(AppHost { url: format!("{outer_origin}{folder}"), addresses, notes, windows, shutdown })
     }
 
     /// What happened so far: the messages of the page, and what its policy blocked.

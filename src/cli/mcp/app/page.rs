@@ -3,6 +3,14 @@
 use base64::Engine as _;
 use serde_json::{Value, json, value::RawValue};
 
+/// What a page may reach elsewhere, and the key of `csp` with it.
+pub(super) const PURPOSES: [(&str, &str); 4] = [
+    ("requests to", "connectDomains"),
+    ("scripts, styles and media from", "resourceDomains"),
+    ("frames from", "frameDomains"),
+    ("base", "baseUriDomains"),
+];
+
 /// The page of an app.
 #[derive(Debug)]
 pub(super) struct AppPage {

@@ -110,7 +110,7 @@ impl HubSession {
 
 /// Prints the stderr of servers.
 pub(super) fn stderr(secrets: Secrets) -> StderrSink {
-    Arc::new(move |StderrLine { server, line }| print_stderr(&server, &secrets.hidden_in_stderr(&line)))
+    Arc::new(move |StderrLine { server, line }| print_stderr(&server, &secrets.hidden(&line)))
 }
 
 /// The message of an error without the last lines of a server's stderr.

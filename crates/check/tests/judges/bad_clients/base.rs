@@ -14,7 +14,7 @@ use rehearse_mock::{
     script::Script,
     serve::{ListenOptions, MockServer, ServerRecorder},
 };
-use rehearse_protocol::{Closed, Event, EventKind, Protocol, Trace, Transport, Version};
+use rehearse_protocol::{Closed, Event, EventKind, List, Protocol, Trace, Transport, Version};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
@@ -209,8 +209,8 @@ async fn work(server: &MockServer, transport: Transport, version: Version, patie
         }
     }
     if offered["resources"].is_object() {
-        let _ = session.list_resource_templates(options()).await;
-        let Ok(listed) = session.list_resources(options()).await else { return };
+        let _ = session.list(List::ResourceTemplates, options()).await;
+        let Ok(listed) = session.list(List::Resources, options()).await else { return };
         let Some(first) = listed.items.first() else { return };
         let first: Value = serde_json::from_str(first.get()).expect("JSON");
         let uri = first["uri"].as_str().expect("a URI");
@@ -222,7 +222,7 @@ async fn work(server: &MockServer, transport: Transport, version: Version, patie
         }
     }
     if offered["prompts"].is_object() {
-        let _ = session.list_prompts(options()).await;
+        let _ = session.list(List::Prompts, options()).await;
         let arguments = json!({ "arg1": "x", "arg2": "y" }).as_object().cloned();
         let _ = session.get_prompt("test_prompt_with_arguments", arguments, options()).await;
     }

@@ -168,18 +168,23 @@ pub(crate) async fn bases_of(only: &[String]) -> Vec<Base> {
         let runs = (first..).zip(scripts).map(|(number, (script, transport))| served(number, script, *transport, only));
         bases.extend(join_all(runs).await.into_iter().flatten());
     }
-    let options = CheckOptions { versions: FEW.into(), ..options(&CALLED, only) };
-    bases.extend(piped(scripts.len(), &everything, &options, None).await);
+    let (number, only) = (scripts.len(), only.to_vec());
+    let recording = tokio::task::spawn_blocking(move || recorded(number, &everything, &only, None));
+    bases.extend(recording.await.expect("no panic"));
     bases
 }
 
+/// The traces of a process with this script, in a time that is not real: how long a busy machine takes is not in them.
+/// A slow one has a seed.
+pub(crate) fn recorded(number: usize, script: &str, only: &[String], slow: Option<(Slowness, u64)>) -> Vec<Base> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let options = CheckOptions { versions: FEW.into(), budget: day, ..options(&CALLED, only) };
+    runtime.expect("a runtime").block_on(piped(number, script, &options, slow))
+}
+
 /// The traces of a process with this script. A slow one has a seed.
-pub(crate) async fn piped(
-    number: usize,
-    script: &str,
-    options: &CheckOptions,
-    slow: Option<(Slowness, u64)>,
-) -> Vec<Base> {
+async fn piped(number: usize, script: &str, options: &CheckOptions, slow: Option<(Slowness, u64)>) -> Vec<Base> {
     let (address, serving) = serve(script, slow);
     let run = check(&ServerParams::new("server", Target::Memory(address)), options).await;
     serving.abort();

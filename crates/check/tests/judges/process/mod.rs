@@ -40,7 +40,7 @@ pub(crate) struct ProcessFault {
 /// The trace of a process that behaves as the server at the other end of a pipe, with a fault.
 pub(crate) fn process(trace: &Trace, fault: &ProcessFault) -> Trace {
     let mut out = Trace::default();
-    let mut at = Duration::ZERO;
+    let mut at = trace.events().next().map(|first| first.at).unwrap_or_default();
     let line = |at: Duration, text: &str| {
         let bytes = Bytes::from(text.to_owned());
         EventKind::Frame(Frame::new(Direction::ServerToClient, at, bytes))

@@ -3,11 +3,9 @@
 use rehearse_protocol::names::APPS_EXTENSION;
 use serde_json::Value;
 
-use super::super::{
-    Judge,
-    ask::CAPABILITIES,
-    common::{items, shown},
-};
+use super::super::Judge;
+use super::super::ask::CAPABILITIES;
+use super::super::common::{items, shown};
 use crate::{Call, Evidence};
 
 const NOT_DECLARED: &str = "the client does not declare that it shows apps";
@@ -19,7 +17,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let are_types = types.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string));
             j.check(are_types, call.request, || format!("`mimeTypes: {}`", shown(types)));
         }
-        j.untested(NOT_DECLARED);
     }),
     ("client-apps.call.app-only", |e, j| {
         if declarations(e).next().is_none() {
@@ -30,7 +27,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (_, name, listing) in items(e, "tools/list").filter(|(tool, ..)| is_for_apps(tool) && !calls.is_empty()) {
             let called = calls.iter().find(|call| call.request.at("/params/name") == name);
             let places = [Some(&listing), called].into_iter().flatten().map(|call| call.request.place).collect();
-            j.check_at(called.is_none(), Some(name.to_owned()), places, || "a call of it".to_owned());
+            j.check_at(called.is_none(), Some(name), places, || "a call of it");
         }
     }),
 ];

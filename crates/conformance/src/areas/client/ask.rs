@@ -3,12 +3,12 @@
 use rehearse_protocol::Version;
 use serde_json::Value;
 
-use super::{
-    super::{Judge, common::shown},
-    asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, results},
-    common::bounded,
-    completes, fetched, sends,
-};
+use super::super::Judge;
+use super::super::common::shown;
+use super::asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, results};
+use super::common::bounded;
+use super::{completes, fetched, if_sent};
+use crate::areas::query::Query;
 use crate::{Evidence, Fetched, Judgement, Level};
 
 mod form;
@@ -33,7 +33,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("client-ask.sampling.role-assistant", |e, j| {
-        each(e, j, SAMPLE, |_, result| (result["role"] == "user").then(|| "`role: \"user\"`".to_owned()));
+        each(e, j, SAMPLE, |_, result| (result["role"] == "user").then(|| "`role: \"user\"`".to_owned()))
     }),
     ("client-ask.sampling.max-tokens", |e, j| each(e, j, SAMPLE, max_tokens)),
     ("client-ask.sampling.tools-undeclared-error", |e, j| {
@@ -43,7 +43,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for asked in answered(e).into_iter().filter(is_odd) {
             check(j, &asked, asked.result.map(|_| "a result".to_owned()));
         }
-        j.untested("the server offered no tools that it must not offer");
     }),
     ("client-ask.sampling.stop-reason", |e, j| {
         each(e, j, SAMPLE, |_, result| {
@@ -59,7 +58,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("client-ask.sampling.tool-choice-none", |e, j| {
-        chosen(e, j, "none", |result| has_tool_use(result).then(|| "`tool_use`".to_owned()));
+        chosen(e, j, "none", |result| has_tool_use(result).then(|| "`tool_use`".to_owned()))
     }),
     ("client-ask.sampling.tool-use-shape", tool_use_shape),
     ("client-ask.elicit.action-enum", |e, j| {
@@ -76,9 +75,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             if result["action"] == "decline" || result["action"] == "cancel" {
                 let content = result.get("content").filter(|it| !it.is_null());
                 check(j, &asked, content.map(|it| format!("`content: {}`", shown(it))));
-                if content.is_some() {
-                    j.at_level(Level::Info);
-                }
+                j.at_level_if(content.is_some(), Level::Info);
             }
         }
     }),
@@ -92,32 +89,22 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 check(j, asked, (!has_content).then(|| "no `content`".to_owned()));
             }
         }
-        j.untested("no form without `mode` was accepted");
     }),
     ("client-ask.elicit.undeclared-mode-32602", |e, j| {
         for asked in answered(e).into_iter().filter(|it| it.method == ELICIT && !is_mode_declared(it)) {
             refused_with(j, &asked, -32602);
         }
-        j.untested("the server used no mode that is not declared");
     }),
     ("client-ask.elicit.url-no-content", |e, j| {
         for (asked, result) in results(e, ELICIT).iter().filter(|(asked, _)| asked.params["mode"] == "url") {
             let content = result.get("content").filter(|it| !it.is_null());
             check(j, asked, content.map(|it| format!("`content: {}`", shown(it))));
         }
-        j.untested("the server sent the user to no page");
     }),
-    ("client-ask.elicit.complete-unknown-ignored", |e, j| {
-        if sends(e, j, "tools/list") {
-            completes(e, j, "completed");
-        }
-    }),
-    ("client-ask.elicit.required-error-handled", |e, j| {
-        bounded(e, j, -32042);
-        j.untested("no call was refused with -32042");
-    }),
+    ("client-ask.elicit.complete-unknown-ignored", |e, j| if_sent(e, j, "tools/list", completes, "completed")),
+    ("client-ask.elicit.required-error-handled", |e, j| bounded(e, j, -32042)),
     ("client-ask.elicit.url-no-prefetch", |e, j| {
-        fetched(e, j, "page", |it| (!is_browser(it)).then(|| format!("a request for {} by the client", it.target)));
+        fetched(e, j, "page", |it| (!is_browser(it)).then(|| format!("a request for {} by the client", it.target)))
     }),
     ("client-ask.elicit.url-not-auto-open", |e, j| {
         let is_accepted = results(e, ELICIT).iter().any(|(_, result)| result["action"] == "accept");
@@ -136,7 +123,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 }
             }
         }
-        j.untested("the user rejected nothing");
     }),
     ("client-ask.sampling.tool-balance-error", |e, j| {
         for asked in answered(e).into_iter().filter(|it| it.method == SAMPLE && is_unbalanced(&it.params["messages"])) {
@@ -144,7 +130,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 check(j, &asked, asked.result.map(|_| "a result".to_owned()));
             }
         }
-        j.untested("the server sent no `tool_use` without its result");
     }),
     ("client-ask.roots.result-shape", |e, j| {
         each(e, j, ROOTS, |_, result| match result["roots"].as_array() {
@@ -167,21 +152,18 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in &e.connections {
             let mut sent = connection.messages.iter().filter(|it| it.method() == Some("initialize"));
             let declared = sent.next().map_or(&Value::Null, |it| it.at("/params/capabilities/roots/listChanged"));
-            for message in connection.messages.iter().filter(|it| it.method() == Some(ROOTS_CHANGED)) {
-                j.check(declared == true, message, || "a notification that the client does not declare".to_owned());
-            }
+            let all = connection.messages.iter().filter(|it| it.method() == Some(ROOTS_CHANGED));
+            all.must(j, |_| declared == true, |_| "a notification that the client does not declare");
         }
     }),
     ("client-ask.roots.none-modern", |e, j| {
-        for message in e.sent().filter(|it| it.method().is_some()) {
-            j.check(message.method() != Some(ROOTS_CHANGED), message, || format!("`{ROOTS_CHANGED}`"));
-        }
+        let messages = e.sent().filter(|it| it.method().is_some());
+        messages.must(j, |message| message.method() != Some(ROOTS_CHANGED), |_| format!("`{ROOTS_CHANGED}`"));
     }),
     ("client-ask.roots.undeclared-32601", |e, j| {
         for asked in answered(e).into_iter().filter(|it| it.method == ROOTS && it.declared.get("roots").is_none()) {
             refused_with(j, &asked, -32601);
         }
-        j.untested("the server asked for no roots, or the client declares them");
     }),
 ];
 
@@ -196,40 +178,34 @@ fn refused_with(j: &mut Judgement, asked: &Asked<'_>, code: i64) {
 }
 
 fn check(j: &mut Judgement, asked: &Asked<'_>, wrong: Option<String>) {
-    j.check_at(wrong.is_none(), Some(asked.method.to_owned()), asked.places.clone(), || wrong.unwrap_or_default());
+    j.check_at(wrong.is_none(), Some(asked.method), asked.places.clone(), || wrong.unwrap_or_default());
 }
 
 /// Checks each result of a method; `wrong` says what is wrong with it.
-fn each(
-    evidence: &Evidence<'_>,
-    j: &mut Judgement,
-    method: &str,
-    wrong: impl Fn(&Asked<'_>, &Value) -> Option<String>,
-) {
-    for (asked, result) in results(evidence, method) {
+fn each(e: &Evidence<'_>, j: &mut Judgement, method: &str, wrong: impl Fn(&Asked<'_>, &Value) -> Option<String>) {
+    for (asked, result) in results(e, method) {
         check(j, &asked, wrong(&asked, result));
     }
     j.untested("the server asked for nothing of the kind, or the client refused");
 }
 
 /// Checks each value of an accepted form with its schema.
-fn each_form(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
-    for (asked, result) in results(evidence, ELICIT).iter().filter(|(_, result)| result["action"] == "accept") {
+fn each_form(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
+    for (asked, result) in results(e, ELICIT).iter().filter(|(_, result)| result["action"] == "accept") {
         if asked.params["mode"] == "url" {
             continue;
         }
         for (name, schema) in asked.params["requestedSchema"]["properties"].as_object().into_iter().flatten() {
-            if let Some(value) = result["content"].get(name) {
-                check(j, asked, wrong(schema, value).map(|wrong| format!("`{name}: {wrong}`")));
-            }
+            let Some(value) = result["content"].get(name) else { continue };
+            check(j, asked, wrong(schema, value).map(|wrong| format!("`{name}: {wrong}`")));
         }
     }
     j.untested("the user accepted no form");
 }
 
 /// Checks the results for requests with this `toolChoice`, if the client declares tools.
-fn chosen(evidence: &Evidence<'_>, j: &mut Judgement, mode: &str, wrong: impl Fn(&Value) -> Option<String>) {
-    for (asked, result) in results(evidence, SAMPLE) {
+fn chosen(e: &Evidence<'_>, j: &mut Judgement, mode: &str, wrong: impl Fn(&Value) -> Option<String>) {
+    for (asked, result) in results(e, SAMPLE) {
         let is_declared = asked.declared["sampling"].get("tools").is_some();
         if is_declared && asked.params["toolChoice"]["mode"] == mode && blocks(result).next().is_some() {
             check(j, &asked, wrong(result));

@@ -5,11 +5,10 @@ use std::{collections::HashMap, time::Duration};
 use rehearse_protocol::Transport;
 use serde_json::Value;
 
-use super::{
-    super::{Judge, common::shown},
-    completes, completes_at,
-    reading::Readings,
-};
+use super::super::Judge;
+use super::super::common::shown;
+use super::reading::Readings;
+use super::{completes, completes_at};
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message, connection::as_other_type};
 
 const CANCELLED: &str = "notifications/cancelled";
@@ -33,9 +32,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (connection, message) in cancellations(e, false) {
             let Some(call) = request(connection, message) else { continue };
             let is_other = call.method() != "initialize";
-            j.check_at(is_other, None, vec![call.request.place, message.place], || {
-                "a cancellation of `initialize`".to_owned()
-            });
+            j.check_at(is_other, None, vec![call.request.place, message.place], || "a cancellation of `initialize`");
         }
     }),
     ("client-cancel.notify.not-task", |e, j| {
@@ -43,17 +40,15 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some(call) = request(connection, message) else { continue };
             let is_task = call.result().is_some_and(|result| result["task"].is_object())
                 && call.response.is_some_and(|response| response.place < message.place);
-            j.check_at(!is_task, None, vec![call.request.place, message.place], || {
-                "the cancellation of a request that has become a task".to_owned()
-            });
+            let found = || "the cancellation of a request that has become a task";
+            j.check_at(!is_task, None, vec![call.request.place, message.place], found);
         }
     }),
     ("client-cancel.notify.reason-string", |e, j| {
         for (_, message) in cancellations(e, false) {
             let reason = message.params().get("reason");
-            j.check(reason.is_none_or(Value::is_string), message, || {
-                format!("`reason: {}`", reason.map(shown).unwrap_or_default())
-            });
+            let found = || format!("`reason: {}`", reason.map(shown).unwrap_or_default());
+            j.check(reason.is_none_or(Value::is_string), message, found);
         }
     }),
     ("client-cancel.server.honoured", |e, j| {
@@ -70,8 +65,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 j.untested("the client may not have read the cancellation before it answered");
                 continue;
             }
-            let places = ask.places().into_iter().chain([message.place]).collect();
-            j.check_at(!is_late, Some(ask.method().to_owned()), places, || "an answer after it".to_owned());
+            j.check_at(!is_late, Some(ask.method()), ask.places_with([message.place]), || "an answer after it");
         }
     }),
     ("client-cancel.server.unknown-ignored", |e, j| completes_at(e, j, "odd-cancellations", "tools/list")),
@@ -91,14 +85,14 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
 
 /// Checks that a request without an answer is cancelled by a client that no longer waits for it. Closing the response does
 /// that in 2026-07-28 over HTTP.
-pub(super) fn gives_up(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, act: &str) {
-    let is_silent = evidence.facts.is_in(act);
-    let is_closed = evidence.is_modern() && evidence.transport == Transport::Http;
-    for connection in evidence.connections.iter().filter(|_| !is_closed && is_silent) {
+pub(super) fn gives_up(e: &Evidence<'_>, j: &mut Judgement, method: &str, act: &str) {
+    let is_silent = e.facts.is_in(act);
+    let is_closed = e.is_modern() && e.transport == Transport::Http;
+    for connection in e.connections.iter().filter(|_| !is_closed && is_silent) {
         for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.method() == method) {
             let is_cancelled = connection.cancellations(call.request).next().is_some();
             let waited = connection.waited(call.request);
-            let has_ended = evidence.facts.exit_code.is_some() && waited > GIVEN_UP;
+            let has_ended = e.facts.exit_code.is_some() && waited > GIVEN_UP;
             if call.response.is_none() && (is_cancelled || has_ended) {
                 j.check_call(is_cancelled, &call);
             }
@@ -128,13 +122,13 @@ fn is_of_other_type(connection: &Connection<'_>, id: &Value) -> bool {
     connection.calls().any(|call| call.request.usable_id().is_some_and(|it| *it == other))
 }
 
-fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn own_in_flight(e: &Evidence<'_>, j: &mut Judgement) {
     // Requests without a session may be on other connections.
-    if evidence.is_modern() && evidence.transport == Transport::Http {
+    if e.is_modern() && e.transport == Transport::Http {
         return;
     }
     let mut readings = HashMap::new();
-    for (connection, message) in cancellations(evidence, false) {
+    for (connection, message) in cancellations(e, false) {
         let id = message.at("/params/requestId");
         let Some(call) = request(connection, message) else {
             let is_id = (id.is_string() || id.is_number()) && !is_of_other_type(connection, id);
@@ -147,8 +141,7 @@ fn own_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
         let readings = readings.entry(message.place.connection).or_insert_with(|| Readings::new(connection));
         let read = call.response.and_then(|it| readings.after(it.place));
         let is_late = read.is_some_and(|read| read.place < message.place) && !is_task;
-        j.check_at(!is_late, None, call.places().into_iter().chain([message.place]).collect(), || {
-            "the cancellation of a request that was answered before".to_owned()
-        });
+        let found = || "the cancellation of a request that was answered before";
+        j.check_at(!is_late, None, call.places().into_iter().chain([message.place]).collect(), found);
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use rehearse_protocol::{Era, Version, names::VERSION_HEADER};
 use serde_json::Value;
 
-use crate::{
-    Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Message,
-    evidence::{MODERN_KEYS, VERSION_POINTER},
-};
+use crate::evidence::{MODERN_KEYS, VERSION_POINTER};
+use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Message};
+
+pub(super) use super::super::common::sent_in;
 
 pub(super) const META: &str = "/params/_meta/io.modelcontextprotocol~1";
 pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
@@ -17,7 +17,7 @@ const MOST_ATTEMPTS: usize = 3;
 
 /// The requests of the modern era. A connection over HTTP may have those of an older version as well.
 pub(super) fn modern<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = Call<'c>> {
-    let is_accepted = |call: &Call<'_>| call.result().is_some() && call.request.at(VERSION_POINTER).is_string();
+    let is_accepted = |call: &Call<'_>| call.has_result() && call.request.at(VERSION_POINTER).is_string();
     let is_modern = connection.calls().any(|call| is_accepted(&call));
     connection.calls().filter(move |call| call.request.kind == Kind::Request && is_of_modern_era(call, is_modern))
 }
@@ -47,15 +47,15 @@ fn arguments(message: &Message<'_>) -> serde_json::Map<String, Value> {
 }
 
 /// Checks that a request which gets this error each time is not sent for ever.
-pub(super) fn bounded(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
-    for connection in &evidence.connections {
+pub(super) fn bounded(e: &Evidence<'_>, j: &mut Judgement, code: i64) {
+    for connection in &e.connections {
         let refused: Vec<_> = connection.calls().filter(|call| call.error_code() == Some(code)).collect();
         let attempts = refused.iter().map(|one| {
             let same = refused.iter().filter(|it| is_same(one.request, it.request));
             same.map(|it| it.request.place).collect::<Vec<EventRef>>()
         });
         let Some(most) = attempts.max_by_key(Vec::len) else { continue };
-        let (count, method) = (most.len(), refused.first().map(|it| it.method().to_owned()));
+        let (count, method) = (most.len(), refused.first().map(Call::method));
         j.check_at(count <= MOST_ATTEMPTS, method, most, || format!("the same request {count} times"));
     }
 }
@@ -63,6 +63,19 @@ pub(super) fn bounded(evidence: &Evidence<'_>, j: &mut Judgement, code: i64) {
 /// The bytes of a header of a request as text.
 pub(super) fn header<'h>(http: &'h HttpExchange<'_>, name: &str) -> Option<Cow<'h, str>> {
     Some(String::from_utf8_lossy(http.request_headers?.get(name)?.as_bytes()))
+}
+
+/// Checks a header of each request; `shown` is its name in a report.
+pub(super) fn headers<'e>(
+    requests: impl Iterator<Item = (&'e Connection<'e>, &'e HttpExchange<'e>)>,
+    j: &mut Judgement,
+    (name, shown): (&str, &str),
+    holds: impl Fn(Option<&str>) -> bool,
+) {
+    for (_, http) in requests {
+        let value = header(http, name);
+        j.check_at(holds(value.as_deref()), None, http.places(), || header_text(shown, value.as_deref()));
+    }
 }
 
 /// What a header is, in words.
@@ -86,15 +99,4 @@ pub(super) fn get_after<'c>(connection: &'c Connection<'_>, call: &Call<'_>) -> 
 pub(super) fn is_of_older_version(http: &HttpExchange<'_>) -> bool {
     let named = http.request_header(VERSION_HEADER).and_then(|it| it.parse::<Version>().ok());
     named.is_some_and(|version| version.era() == Era::Legacy)
-}
-
-/// Where the heads of an exchange stand.
-pub(super) fn heads(http: &HttpExchange<'_>) -> Vec<EventRef> {
-    [Some(http.request), http.response].into_iter().flatten().collect()
-}
-
-/// The client's message in an HTTP request.
-pub(super) fn sent_in<'c>(connection: &'c Connection<'_>, http: &HttpExchange<'_>) -> Option<&'c Message<'c>> {
-    let messages = http.messages.iter().filter_map(|index| connection.messages.get(*index));
-    messages.into_iter().find(|message| !message.is_from_server())
 }

@@ -1,15 +1,11 @@
 //! The request headers of 2026-07-28, as a client sends them.
 
-use super::{
-    super::{
-        Judge,
-        tool_schema::{HEADER, is_token},
-    },
-    common::{all_modern, bounded, header, header_text, is_same, modern},
-    completes,
-    header_value::{decoded, is_encoded, is_plain},
-    params::{Param, declared, faulty, param, params, unannotated},
-};
+use super::super::Judge;
+use super::super::tool_schema::{HEADER, is_token};
+use super::common::{all_modern, bounded, header, header_text, is_same, modern};
+use super::completes;
+use super::header_value::{decoded, is_encoded, is_plain};
+use super::params::{Param, declared, faulty, param, params, unannotated};
 use crate::{Evidence, Judgement, evidence::VERSION_POINTER};
 use rehearse_protocol::names::{METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 
@@ -29,10 +25,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-hdr.version.matches-meta", |e, j| {
         for call in all_modern(e) {
             let value = call.http.and_then(|http| header(http, VERSION_HEADER));
-            if let (Some(value), Some(meta)) = (value, call.request.at(VERSION_POINTER).as_str()) {
-                let text = || header_text("MCP-Protocol-Version", Some(&value));
-                j.check_subject(value == meta, call.method(), call.request, text);
-            }
+            let (Some(value), Some(meta)) = (value, call.request.at(VERSION_POINTER).as_str()) else { continue };
+            let text = || header_text("MCP-Protocol-Version", Some(&value));
+            j.check_subject(value == meta, call.method(), call.request, text);
         }
     }),
     ("client-hdr.method.present", |e, j| {
@@ -49,22 +44,20 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-hdr.name.encoded", |e, j| {
         names(e, j, |name, value| {
             (!is_plain(name)).then(|| value != name && is_encoded(value) && decoded(value) == name)
-        });
+        })
     }),
-    ("client-hdr.name.plain-when-safe", |e, j| {
-        names(e, j, |name, value| is_plain(name).then_some(!is_encoded(value)));
-    }),
+    ("client-hdr.name.plain-when-safe", |e, j| names(e, j, |name, value| is_plain(name).then_some(!is_encoded(value)))),
     ("client-hdr.param.mirrored", |e, j| param(e, j, |it| it.text().is_some_and(|it| !it.is_empty()), is_mirrored)),
     ("client-hdr.param.string-plain", |e, j| {
-        param(e, j, |it| has_value(it) && it.string().is_some_and(is_plain), |it| it.header.as_deref() == it.string());
+        param(e, j, |it| has_value(it) && it.string().is_some_and(is_plain), |it| it.header.as_deref() == it.string())
     }),
     ("client-hdr.param.integer", |e, j| {
-        param(e, j, |it| has_value(it) && (it.value.is_i64() || it.value.is_u64()), is_text);
+        param(e, j, |it| has_value(it) && (it.value.is_i64() || it.value.is_u64()), is_text)
     }),
     ("client-hdr.param.boolean", |e, j| param(e, j, |it| has_value(it) && it.value.is_boolean(), is_text)),
     ("client-hdr.param.non-ascii", |e, j| encodes(e, j, |text| !text.is_ascii())),
     ("client-hdr.param.control-chars", |e, j| {
-        encodes(e, j, |text| text.chars().any(|it| it.is_ascii_control() && it != '\t'));
+        encodes(e, j, |text| text.chars().any(|it| it.is_ascii_control() && it != '\t'))
     }),
     ("client-hdr.param.edge-whitespace", |e, j| encodes(e, j, |text| text.trim_matches([' ', '\t']) != text)),
     ("client-hdr.param.sentinel-escaped", |e, j| encodes(e, j, is_encoded)),
@@ -79,10 +72,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         param(e, j, |it| it.is_given && it.value.is_null(), |it| it.header.is_none())
     }),
     ("client-hdr.param.absent-omitted", |e, j| {
-        param(e, j, |it| !it.is_given && !it.is_required, |it| it.header.is_none());
+        param(e, j, |it| !it.is_given && !it.is_required, |it| it.header.is_none())
     }),
     ("client-hdr.param.empty-string", |e, j| {
-        param(e, j, |it| it.string() == Some(""), |it| it.header.as_deref().is_some_and(|it| decoded(it).is_empty()));
+        param(e, j, |it| it.string() == Some(""), |it| it.header.as_deref().is_some_and(|it| decoded(it).is_empty()))
     }),
     ("client-hdr.param.nested-path", |e, j| {
         let is_nested = |it: &Param<'_>| it.pointer.matches('/').count() > 1 && it.text().is_some();
@@ -92,7 +85,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-hdr.param.unannotated-none", unannotated),
     ("client-hdr.reject.empty", |e, j| faulty(e, j, |it| it.iter().any(|it| it.json[HEADER] == ""))),
     ("client-hdr.reject.bad-token", |e, j| {
-        faulty(e, j, |it| it.iter().any(|it| it.json[HEADER].as_str().is_none_or(|name| !is_token(name))));
+        faulty(e, j, |it| it.iter().any(|it| it.json[HEADER].as_str().is_none_or(|name| !is_token(name))))
     }),
     ("client-hdr.reject.duplicate", |e, j| {
         faulty(e, j, |headers| {
@@ -109,15 +102,35 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if e.facts.flow.as_ref().is_some_and(|flow| flow.methods.contains("tools/call")) {
             completes(e, j, "headers");
         }
-        j.untested("the client calls no tool");
     }),
-    ("client-hdr.mismatch.relist-and-retry", relists),
+    ("client-hdr.mismatch.relist-and-retry", |e, j| {
+        let tools = declared(e);
+        for connection in &e.connections {
+            let calls: Vec<_> = modern(connection).collect();
+            for call in calls.iter().filter(|it| it.error_code() == Some(MISMATCH) && it.method() == "tools/call") {
+                let Some(response) = call.response else { continue };
+                let tool = call.text("/params/name").unwrap_or_default();
+                let has_params = tools.get(tool).is_some_and(|schema| schema.is_some_and(|it| !params(it).is_empty()));
+                let is_again =
+                    |it: &&crate::Call<'_>| it.request.place > response.place && is_same(it.request, call.request);
+                let Some(again) = calls.iter().find(is_again).filter(|_| has_params) else {
+                    j.untested("the client did not try again");
+                    continue;
+                };
+                let is_between =
+                    |it: &crate::Call<'_>| (response.place..again.request.place).contains(&it.request.place);
+                let is_listed = calls.iter().any(|it| it.method() == "tools/list" && is_between(it));
+                let places = vec![response.place, again.request.place];
+                j.check_at(is_listed, Some(tool), places, || "another attempt without `tools/list`");
+            }
+        }
+    }),
     ("client-hdr.mismatch.no-loop", |e, j| bounded(e, j, MISMATCH)),
 ];
 
-pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, pointer: &str) {
-    for call in all_modern(evidence).filter(|call| call.method() == method) {
-        let Some(name) = call.request.at(pointer).as_str() else { continue };
+pub(super) fn name(e: &Evidence<'_>, j: &mut Judgement, method: &str, pointer: &str) {
+    for call in all_modern(e).filter(|call| call.method() == method) {
+        let Some(name) = call.text(pointer) else { continue };
         let value = call.http.and_then(|http| header(http, NAME_HEADER));
         // At its ends, HTTP has no whitespace. How such a name is sent, has a check of its own.
         let is_named = |value: &str| value == name || decoded(value).trim() == name.trim();
@@ -127,14 +140,13 @@ pub(super) fn name(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, poi
 }
 
 /// Checks the names that are sent at all.
-fn names(evidence: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &str) -> Option<bool>) {
+fn names(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(&str, &str) -> Option<bool>) {
     for (method, pointer) in NAMED {
-        for call in all_modern(evidence).filter(|call| call.method() == method) {
+        for call in all_modern(e).filter(|call| call.method() == method) {
             let value = call.http.and_then(|http| header(http, NAME_HEADER));
-            let (Some(name), Some(value)) = (call.request.at(pointer).as_str(), value) else { continue };
-            if let Some(holds) = holds(name, &value) {
-                j.check_subject(holds, name, call.request, || header_text("Mcp-Name", Some(&value)));
-            }
+            let (Some(name), Some(value)) = (call.text(pointer), value) else { continue };
+            let Some(holds) = holds(name, &value) else { continue };
+            j.check_subject(holds, name, call.request, || header_text("Mcp-Name", Some(&value)));
         }
     }
 }
@@ -154,33 +166,11 @@ fn is_text(param: &Param<'_>) -> bool {
     param.header.as_deref().map(decoded) == param.text()
 }
 
-fn encodes(evidence: &Evidence<'_>, j: &mut Judgement, applies: impl Fn(&str) -> bool) {
+fn encodes(e: &Evidence<'_>, j: &mut Judgement, applies: impl Fn(&str) -> bool) {
     let is_such = |it: &Param<'_>| has_value(it) && it.string().is_some_and(&applies);
-    param(evidence, j, is_such, |it| {
+    param(e, j, is_such, |it| {
         it.header.as_deref().is_some_and(|value| {
             Some(value) != it.string() && is_encoded(value) && Some(&*decoded(value)) == it.string()
         })
     });
-}
-
-fn relists(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let tools = declared(evidence);
-    for connection in &evidence.connections {
-        let calls: Vec<_> = modern(connection).collect();
-        for call in calls.iter().filter(|it| it.error_code() == Some(MISMATCH) && it.method() == "tools/call") {
-            let Some(response) = call.response else { continue };
-            let tool = call.request.at("/params/name").as_str().unwrap_or_default();
-            let has_params = tools.get(tool).is_some_and(|schema| schema.is_some_and(|it| !params(it).is_empty()));
-            let is_again =
-                |it: &&crate::Call<'_>| it.request.place > response.place && is_same(it.request, call.request);
-            let Some(again) = calls.iter().find(is_again).filter(|_| has_params) else {
-                j.untested("the client did not try again");
-                continue;
-            };
-            let is_between = |it: &crate::Call<'_>| (response.place..again.request.place).contains(&it.request.place);
-            let is_listed = calls.iter().any(|it| it.method() == "tools/list" && is_between(it));
-            let places = vec![response.place, again.request.place];
-            j.check_at(is_listed, Some(tool.to_owned()), places, || "another attempt without `tools/list`".to_owned());
-        }
-    }
 }

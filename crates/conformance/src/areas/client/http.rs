@@ -11,16 +11,15 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use super::{
-    super::{Judge, rpc::single_object},
-    common::{all_modern, header, header_text, heads, is_of_older_version, is_same, modern, sent_in},
-    completes,
-    life::{handshake, handshakes},
-};
-use crate::{
-    Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message, connection::without_mark,
-    evidence::VERSION_POINTER,
-};
+use super::super::Judge;
+use super::super::rpc::single_object;
+use super::common::{all_modern, header, header_text, headers, is_of_older_version, is_same, modern, sent_in};
+use super::completes;
+use super::life::{handshake, handshakes};
+use crate::areas::query::Query;
+use crate::connection::without_mark;
+use crate::evidence::VERSION_POINTER;
+use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message};
 
 /// By how much a request may follow an answer that the client has not seen yet, if that came sooner than this.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
@@ -40,77 +39,99 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             if let Some(message) = sent_in(connection, http) {
                 j.check(http.method == "POST", message, || format!("a message in a {}", http.method));
             } else if matches!(http.method, "PUT" | "PATCH") {
-                j.check_at(false, None, heads(http), || format!("a {}", http.method));
+                j.check_at(false, None, http.places(), || format!("a {}", http.method));
             }
         }
     }),
-    ("client-http.post.one-message", one_message),
-    ("client-http.accept.both", |e, j| {
-        for (_, http) in posts(e) {
-            let holds = accepts(http, "application/json") && accepts(http, "text/event-stream");
-            j.check_at(holds, None, heads(http), || header_text("Accept", header(http, "accept").as_deref()));
+    ("client-http.post.one-message", |e, j| {
+        single_object(e, j);
+        for message in e.sent().filter(|it| it.value.is_null() && it.exchange.is_some()) {
+            // RFC 8259, 8.1: no byte order mark is added to JSON that is sent.
+            let has_mark = without_mark(message.bytes).len() < message.bytes.len();
+            j.check(false, message, || if has_mark { "a byte order mark" } else { "bytes that are no JSON" });
         }
+    }),
+    ("client-http.accept.both", |e, j| {
+        posts(e).must(
+            j,
+            |http| accepts(http, "application/json") && accepts(http, "text/event-stream"),
+            |http| header_text("Accept", header(http, "accept").as_deref()),
+        )
     }),
     ("client-http.accept.get-sse", |e, j| {
         for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
-            for http in connection.exchanges.values().filter(|http| http.method == "GET") {
-                let holds = accepts(http, "text/event-stream");
-                j.check_at(holds, None, heads(http), || header_text("Accept", header(http, "accept").as_deref()));
-            }
+            connection.exchanges.values().filter(|http| http.method == "GET").must(
+                j,
+                |http| accepts(http, "text/event-stream"),
+                |http| header_text("Accept", header(http, "accept").as_deref()),
+            );
         }
     }),
     ("client-http.content-type.json", |e, j| {
-        for (_, http) in posts(e) {
-            let value = header(http, "content-type");
-            let essence = value.as_deref().and_then(|it| it.split(';').next()).unwrap_or_default().trim();
-            let is_json = essence.eq_ignore_ascii_case("application/json");
-            j.check_at(is_json, None, heads(http), || header_text("Content-Type", value.as_deref()));
-        }
+        headers(posts(e), j, ("content-type", "Content-Type"), |value| {
+            let essence = value.and_then(|it| it.split(';').next()).unwrap_or_default().trim();
+            essence.eq_ignore_ascii_case("application/json")
+        });
     }),
     ("client-http.version.header-sent", |e, j| {
         // A client that has refused the answer to `initialize` can name no version; it only ends the session.
         let goes_on = |it: &&Connection<'_>| later(it).any(|(_, http)| http.method != "DELETE");
         for (_, http) in e.connections.iter().filter(goes_on).flat_map(later) {
             let value = header(http, VERSION_HEADER);
-            let method = Some(http.method.to_owned());
-            j.check_at(value.is_some(), method, heads(http), || header_text("MCP-Protocol-Version", None));
+            j.check_at(value.is_some(), Some(http.method), http.places(), || header_text("MCP-Protocol-Version", None));
         }
     }),
     ("client-http.version.header-negotiated", |e, j| {
         // A client may end the session in a version that it does not know.
         for (_, http) in e.connections.iter().filter(|it| is_agreed(it)).flat_map(later) {
-            if let Some(value) = header(http, VERSION_HEADER) {
-                let holds = value == e.version.as_str();
-                j.check_at(holds, None, heads(http), || header_text("MCP-Protocol-Version", Some(&value)));
-            }
+            let Some(value) = header(http, VERSION_HEADER) else { continue };
+            let holds = value == e.version.as_str();
+            j.check_at(holds, None, http.places(), || header_text("MCP-Protocol-Version", Some(&value)));
         }
     }),
     ("client-http.version.header-not-on-initialize", |e, j| {
-        for call in e.calls_of("initialize") {
-            if let Some(http) = call.http {
-                let value = header(http, VERSION_HEADER);
-                j.check(value.is_none(), call.request, || header_text("MCP-Protocol-Version", value.as_deref()));
+        not_on_initialize(e, j, (VERSION_HEADER, "MCP-Protocol-Version"))
+    }),
+    ("client-http.session.sent", |e, j| {
+        for connection in e.connections.iter().filter(|it| session(it).is_some()) {
+            for (_, http) in later(connection) {
+                let is_sent = header(http, SESSION_HEADER).is_some();
+                j.check_at(is_sent, Some(http.method), http.places(), || header_text("Mcp-Session-Id", None));
             }
         }
+        let is_usual = e.connections.iter().filter(|it| handshake(it).is_some()).all(|it| session(it).is_some());
+        // Without it, the mock does not know the session.
+        if j.exercised > 0 && is_usual {
+            for http in strays(e).filter(|http| header(http, SESSION_HEADER).is_none()) {
+                j.check_at(false, Some(http.method), http.places(), || header_text("Mcp-Session-Id", None));
+            }
+        }
+        j.untested(NO_SESSION);
     }),
-    ("client-http.session.sent", session_sent),
-    ("client-http.session.exact", session_exact),
+    ("client-http.session.exact", |e, j| {
+        let ids: Vec<_> = e.connections.iter().filter_map(session).collect();
+        for connection in &e.connections {
+            let Some(id) = session(connection) else { continue };
+            for (_, http) in later(connection) {
+                let Some(value) = header(http, SESSION_HEADER) else { continue };
+                j.check_at(value == id, None, http.places(), || header_text("Mcp-Session-Id", Some(&value)));
+            }
+        }
+        for http in strays(e) {
+            let Some(value) = header(http, SESSION_HEADER) else { continue };
+            let alters = |id: &&str| *id != value && (value.eq_ignore_ascii_case(id) || value.trim_matches('"') == *id);
+            if ids.iter().any(alters) {
+                j.check_at(false, None, http.places(), || header_text("Mcp-Session-Id", Some(&value)));
+            }
+        }
+        j.untested(NO_SESSION);
+    }),
     ("client-http.session.none-when-none", |e, j| {
         let is_without = |it: &&Connection<'_>| handshake(it).is_some() && session(it).is_none();
-        for (_, http) in e.connections.iter().filter(is_without).flat_map(later) {
-            let value = header(http, SESSION_HEADER);
-            j.check_at(value.is_none(), None, heads(http), || header_text("Mcp-Session-Id", value.as_deref()));
-        }
-        j.untested("the server gave a session id");
+        let requests = e.connections.iter().filter(is_without).flat_map(later);
+        headers(requests, j, (SESSION_HEADER, "Mcp-Session-Id"), |value| value.is_none());
     }),
-    ("client-http.session.not-on-initialize", |e, j| {
-        for call in e.calls_of("initialize") {
-            if let Some(http) = call.http {
-                let value = header(http, SESSION_HEADER);
-                j.check(value.is_none(), call.request, || header_text("Mcp-Session-Id", value.as_deref()));
-            }
-        }
-    }),
+    ("client-http.session.not-on-initialize", |e, j| not_on_initialize(e, j, (SESSION_HEADER, "Mcp-Session-Id"))),
     ("client-http.session.404-restarts", restarts),
     ("client-http.session.delete", |e, j| {
         // A client that was stopped, or that lost the session, has nothing to end.
@@ -121,10 +142,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 // One whose token has expired is on the connection of all refused requests.
                 let is_own = |http: &HttpExchange<'_>| header(http, SESSION_HEADER).as_deref() == session(connection);
                 let is_ended = e.exchanges().any(|(_, http)| http.method == "DELETE" && is_own(http));
-                j.check_at(is_ended, None, call.places(), || "no DELETE until the end".to_owned());
+                j.check_at(is_ended, None, call.places(), || "no DELETE until the end");
             }
         }
-        j.untested("it is not known whether the client ended by itself with a session");
     }),
     ("client-http.get.405-ok", |e, j| {
         for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
@@ -139,11 +159,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if j.exercised > 0 {
             completes(e, j, "stateless");
         }
-        j.untested("the server refused no GET with HTTP 405");
     }),
     ("client-http.get.none-modern", |e, j| {
         for connection in &e.connections {
-            let Some(first) = modern(connection).find(|call| call.result().is_some()) else { continue };
+            let Some(first) = modern(connection).find(|call| call.has_result()) else { continue };
             let target = first.http.map(|http| http.target);
             let is_removed = |http: &&HttpExchange<'_>| {
                 matches!(http.method, "GET" | "DELETE")
@@ -153,7 +172,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                     && !is_of_older_version(http)
             };
             let found = connection.exchanges.values().find(is_removed);
-            let places = found.map_or_else(|| first.places(), heads);
+            let places = found.map_or_else(|| first.places(), HttpExchange::places);
             j.check_at(found.is_none(), None, places, || format!("a {}", found.map_or("", |http| http.method)));
         }
     }),
@@ -173,7 +192,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let is_loop = count > MOST_SESSIONS && lost.len() > MOST_SESSIONS / 2;
             j.check_at(!is_loop, None, opened, || format!("`initialize` {count} times"));
         }
-        j.untested("no session was lost");
     }),
     ("client-http.session.delete-405-ok", |e, j| {
         let refused = e.exchanges().find(|(_, http)| http.method == "DELETE" && http.status == Some(405));
@@ -182,9 +200,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             && usual.methods.is_subset(&Flow::new(e).methods)
         {
             let missing = usual.missing_in(&Flow::new(e));
-            j.check_at(missing.is_none(), None, heads(http), || missing.unwrap_or_default());
+            j.check_at(missing.is_none(), None, http.places(), || missing.unwrap_or_default());
         }
-        j.untested("the server refused no DELETE with HTTP 405");
     }),
     ("client-http.host.correct", hosts),
     ("client-http.cancel.close-stream", |e, j| {
@@ -196,14 +213,22 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let id = cancelled.at("/params/requestId").to_string();
             let Some(call) = calls.get(&Some(id)) else { continue };
             let is_read = call.response.is_some_and(|it| it.time.saturating_sub(call.request.time) > LONG);
-            let places = call.places().into_iter().chain([cancelled.place]).collect();
-            j.check_at(!is_read, Some(call.method().to_owned()), places, || {
-                "`notifications/cancelled`, and the stream stays open until the response".to_owned()
-            });
+            let places = call.places_with([cancelled.place]);
+            let found = || "`notifications/cancelled`, and the stream stays open until the response";
+            j.check_at(!is_read, Some(call.method()), places, found);
         }
     }),
     ("client-http.response.sse-supported", |e, j| completes(e, j, "streams")),
 ];
+
+/// Checks that `initialize` is sent without a header.
+fn not_on_initialize(e: &Evidence<'_>, j: &mut Judgement, (name, shown): (&str, &str)) {
+    for call in e.calls_of("initialize") {
+        let Some(http) = call.http else { continue };
+        let value = header(http, name);
+        j.check(value.is_none(), call.request, || header_text(shown, value.as_deref()));
+    }
+}
 
 /// Whether the server has not answered `initialize` with a version that does not exist.
 fn is_agreed(connection: &Connection<'_>) -> bool {
@@ -233,15 +258,6 @@ fn later<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = (&'c Connec
     all.map(move |http| (connection, http))
 }
 
-fn one_message(evidence: &Evidence<'_>, j: &mut Judgement) {
-    single_object(evidence, j);
-    for message in evidence.sent().filter(|it| it.value.is_null() && it.exchange.is_some()) {
-        // RFC 8259, 8.1: no byte order mark is added to JSON that is sent.
-        let has_mark = without_mark(message.bytes).len() < message.bytes.len();
-        j.check(false, message, || if has_mark { "a byte order mark" } else { "bytes that are no JSON" }.to_owned());
-    }
-}
-
 /// The id of the session that a connection is.
 fn session<'c>(connection: &'c Connection<'_>) -> Option<&'c str> {
     handshake(connection)?.0.http?.header(SESSION_HEADER)
@@ -258,48 +274,11 @@ fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchan
     all.map(|(_, http)| http)
 }
 
-fn session_sent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in evidence.connections.iter().filter(|it| session(it).is_some()) {
-        for (_, http) in later(connection) {
-            let is_sent = header(http, SESSION_HEADER).is_some();
-            j.check_at(is_sent, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
-        }
-    }
-    let is_usual = evidence.connections.iter().filter(|it| handshake(it).is_some()).all(|it| session(it).is_some());
-    // Without it, the mock does not know the session.
-    if j.exercised > 0 && is_usual {
-        for http in strays(evidence).filter(|http| header(http, SESSION_HEADER).is_none()) {
-            j.check_at(false, Some(http.method.to_owned()), heads(http), || header_text("Mcp-Session-Id", None));
-        }
-    }
-    j.untested(NO_SESSION);
-}
-
-fn session_exact(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let ids: Vec<_> = evidence.connections.iter().filter_map(session).collect();
-    for connection in &evidence.connections {
-        let Some(id) = session(connection) else { continue };
-        for (_, http) in later(connection) {
-            if let Some(value) = header(http, SESSION_HEADER) {
-                j.check_at(value == id, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
-            }
-        }
-    }
-    for http in strays(evidence) {
-        let Some(value) = header(http, SESSION_HEADER) else { continue };
-        let alters = |id: &&str| *id != value && (value.eq_ignore_ascii_case(id) || value.trim_matches('"') == *id);
-        if ids.iter().any(alters) {
-            j.check_at(false, None, heads(http), || header_text("Mcp-Session-Id", Some(&value)));
-        }
-    }
-    j.untested(NO_SESSION);
-}
-
 /// A request that was on its way when the session was lost does not count: it is sent before the answer that says so, if
 /// that takes its time.
-fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn restarts(e: &Evidence<'_>, j: &mut Judgement) {
     let opens = |it: &&Connection<'_>| it.calls().any(|call| call.method() == "initialize");
-    for (number, connection) in evidence.connections.iter().enumerate().filter(|(_, it)| session(it).is_some()) {
+    for (number, connection) in e.connections.iter().enumerate().filter(|(_, it)| session(it).is_some()) {
         let requests = |http: &&HttpExchange<'_>| {
             let message = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
             http.method == "POST" && header(http, SESSION_HEADER).is_some() && message.is_some()
@@ -315,19 +294,19 @@ fn restarts(evidence: &Evidence<'_>, j: &mut Judgement) {
             let is_seen = time.saturating_sub(lost.time) > IN_FLIGHT || http.time.saturating_sub(time) > IN_FLIGHT;
             http.request > place && (is_again || is_seen)
         });
-        if next.is_none() && !evidence.connections.iter().skip(number + 1).any(|it| opens(&it)) {
+        if next.is_none() && !e.connections.iter().skip(number + 1).any(|it| opens(&it)) {
             j.untested("the client ended when its session was lost");
             continue;
         }
-        let places = heads(lost).into_iter().chain(next.map(|http| http.request)).collect();
-        j.check_at(next.is_none(), None, places, || "another request in the session".to_owned());
+        let places = lost.places_with(next.map(|http| http.request));
+        j.check_at(next.is_none(), None, places, || "another request in the session");
     }
     j.untested("no session was lost");
 }
 
 /// A client that takes HTTP 202 for an error sends the notification again, or gives up.
-fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn accepted(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         // A client ends if it does not know the version.
         let handshakes = connection.calls().filter(|call| call.method() == "initialize");
         let is_known = |it: &Message<'_>| {
@@ -348,9 +327,9 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
             it.status == Some(401)
                 && session(connection).is_some_and(|id| header(it, SESSION_HEADER).as_deref() == Some(id))
         };
-        let goes_on = next.is_some() || evidence.exchanges().any(is_refused);
-        let fails = !goes_on && evidence.facts.exit_code.is_some_and(|code| code != 0);
-        let places = heads(http).into_iter().chain(again.map(|(http, _)| http.request)).collect();
+        let goes_on = next.is_some() || e.exchanges().any(is_refused);
+        let fails = !goes_on && e.facts.exit_code.is_some_and(|code| code != 0);
+        let places = http.places_with(again.map(|(http, _)| http.request));
         j.check_at(again.is_none() && !fails, None, places, || match again {
             Some(_) => "the same notification again".to_owned(),
             None => "nothing after it".to_owned(),
@@ -359,19 +338,19 @@ fn accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// The client may use another name of the host than its URL has.
-fn hosts(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let Some(endpoint) = evidence.facts.endpoint.as_deref().and_then(|url| url::Url::parse(url).ok()) else { return };
-    for (_, http) in evidence.exchanges() {
+fn hosts(e: &Evidence<'_>, j: &mut Judgement) {
+    let Some(endpoint) = e.facts.endpoint.as_deref().and_then(|url| url::Url::parse(url).ok()) else { return };
+    for (_, http) in e.exchanges() {
         // HTTP/2 has another place for it.
         let Some(host) = header(http, "host") else { continue };
         let named = url::Url::parse(&format!("{}://{host}", endpoint.scheme())).ok();
         let is_right = named.is_some_and(|it| it.port_or_known_default() == endpoint.port_or_known_default());
-        j.check_at(is_right, None, heads(http), || header_text("Host", Some(&host)));
+        j.check_at(is_right, None, http.places(), || header_text("Host", Some(&host)));
     }
 }
 
-fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn backs_off(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let all: Vec<_> = connection.exchanges.values().filter_map(|it| Some((it, sent_in(connection, it)?))).collect();
         let is_busy = |http: &HttpExchange<'_>| matches!(http.status, Some(429 | 503));
         for (busy, message) in all.iter().filter(|(http, _)| is_busy(http)) {
@@ -381,8 +360,8 @@ fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {
             let waited = again.first().zip(busy.response_time).map(|(next, time)| next.time.saturating_sub(time));
             let is_early = asked.zip(waited).is_some_and(|(asked, waited)| waited + SLACK < asked);
             let is_endless = again.iter().filter(|http| is_busy(http)).count() >= MOST_ATTEMPTS;
-            let places = heads(busy).into_iter().chain(again.first().map(|http| http.request)).collect();
-            j.check_at(!is_early && !is_endless, message.method().map(ToOwned::to_owned), places, || match is_early {
+            let places = busy.places_with(again.first().map(|http| http.request));
+            j.check_at(!is_early && !is_endless, message.method(), places, || match is_early {
                 true => format!("another attempt after {:.1?}", waited.unwrap_or_default()),
                 false => format!("{} more attempts", again.len()),
             });
@@ -391,9 +370,9 @@ fn backs_off(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested("no request was refused with HTTP 429 or 503");
 }
 
-fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
+fn secrets(e: &Evidence<'_>, j: &mut Judgement) {
     let is_bearer = |value: &str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
-    for (_, http) in evidence.exchanges() {
+    for (_, http) in e.exchanges() {
         let authorization = header(http, "authorization").filter(|value| is_bearer(value));
         let token = authorization.as_deref().map(|value| value.get(7..).unwrap_or_default().trim());
         let query = http.target.split_once('?').map(|(_, query)| query).unwrap_or_default();
@@ -402,7 +381,7 @@ fn secrets(evidence: &Evidence<'_>, j: &mut Judgement) {
         let found = pairs.iter().find(|(key, value)| is_token(key, value));
         if token.is_some() || found.is_some() {
             let key = found.map(|(key, _)| key.as_ref()).unwrap_or_default();
-            j.check_at(found.is_none(), None, heads(http), || format!("a token in `{key}` of the query"));
+            j.check_at(found.is_none(), None, http.places(), || format!("a token in `{key}` of the query"));
         }
     }
     j.untested("no request was authorized");

@@ -2,17 +2,15 @@
 
 use std::{str, time::Duration};
 
-use super::super::{
-    Judge,
-    io::{is_part, no_newline, text},
-    sub::LISTEN,
-};
-use super::{cancel::gives_up, completes, ends, sends};
-use crate::{Connection, Evidence, Judgement, Kind, Level, without_mark};
+use super::super::Judge;
+use super::super::io::{is_part, no_newline, text};
+use super::super::sub::LISTEN;
+use super::{cancel::gives_up, completes, ends, if_sent};
+use crate::areas::query::Query;
+use crate::{Connection, Evidence, Judgement, Kind, Level, Message, without_mark};
 
 /// A client that waits less for the end of the process does not wait.
 const PATIENCE: Duration = Duration::from_millis(200);
-const NOT_ENDED: &str = "the client did not end the process in such an act";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-io.stdin.only-messages", |e, j| {
@@ -24,17 +22,14 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 true => "an empty line".to_owned(),
                 false => format!("the line {}", text(line)),
             });
-            if !is_message && is_blank {
-                j.at_level(Level::Derived);
-            }
+            j.at_level_if(!is_message && is_blank, Level::Derived);
         }
     }),
     ("client-io.stdin.no-embedded-newline", no_newline),
     ("client-io.stdin.no-bom", |e, j| {
-        for line in e.sent().filter(|it| !it.is_in_batch) {
-            let is_marked = without_mark(line.bytes).len() < line.bytes.len();
-            j.check(!is_marked, line, || format!("a byte order mark before {}", text(line)));
-        }
+        let is_plain = |line: &Message<'_>| without_mark(line.bytes).len() == line.bytes.len();
+        let lines = e.sent().filter(|it| !it.is_in_batch);
+        lines.must(j, is_plain, |line| format!("a byte order mark before {}", text(line)));
     }),
     ("client-io.stdout.split-reads", |e, j| completes(e, j, "pieces")),
     ("client-io.stdout.two-in-one", |e, j| completes(e, j, "two-in-one")),
@@ -45,14 +40,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-io.stderr.not-error", |e, j| completes(e, j, "stderr")),
     ("client-io.stderr.drained", |e, j| completes(e, j, "stderr-flood")),
-    ("client-io.crash.reports", |e, j| {
-        if sends(e, j, "tools/call") {
-            ends(e, j, "crash");
-        }
-    }),
+    ("client-io.crash.reports", |e, j| if_sent(e, j, "tools/call", ends, "crash")),
     ("client-io.crash.reinit", |e, j| {
         restarted(e, j, |connection| {
-            let first = connection.messages.iter().find(|it| !it.is_from_server())?;
+            let first = connection.sent().next()?;
             let is_right = first.method() == Some("initialize") || !connection.earlier.is_empty();
             Some((!is_right).then(|| format!("{} first", first.method().unwrap_or("a message"))))
         });
@@ -62,7 +53,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if e.connections.first().is_some_and(listens) {
             restarted(e, j, |connection| Some((!listens(connection)).then(|| format!("no `{LISTEN}`"))));
         }
-        j.untested("the client had no subscription when the server crashed, or has not started it again");
     }),
     ("client-io.shutdown.closes-stdin", |e, j| {
         for connection in &e.connections {
@@ -73,18 +63,15 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 j.check_at(is_first, None, vec![place], found);
             }
         }
-        j.untested(NOT_ENDED);
     }),
     ("client-io.shutdown.waits", |e, j| {
         for connection in e.connections.iter().filter(|_| e.facts.is_in("lingers")) {
             let Some((place, closed)) = connection.input_closed else { continue };
             let waited = connection.terminated.map(|(_, at)| at.saturating_sub(closed));
             let is_patient = waited.is_none_or(|waited| waited >= PATIENCE);
-            j.check_at(is_patient, None, vec![place], || {
-                format!("a signal after {} ms", waited.unwrap_or_default().as_millis())
-            });
+            let found = || format!("a signal after {} ms", waited.unwrap_or_default().as_millis());
+            j.check_at(is_patient, None, vec![place], found);
         }
-        j.untested(NOT_ENDED);
     }),
     ("client-io.shutdown.sigterm-then-kill", |e, j| {
         for connection in e.connections.iter().filter(|_| e.facts.is_in("deaf")) {
@@ -96,18 +83,16 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             };
             j.check_at(wrong.is_none(), None, vec![place], || wrong.unwrap_or_default().to_owned());
         }
-        j.untested(NOT_ENDED);
     }),
     ("client-io.stdout.large-line", |e, j| completes(e, j, "large")),
 ];
 
 /// Checks what a client does with a process that it starts after another one has crashed.
-fn restarted(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Connection<'_>) -> Option<Option<String>>) {
-    let is_crash = evidence.facts.is_in("crash");
-    for connection in evidence.connections.iter().skip(1).filter(|_| is_crash) {
-        if let (Some(found), Some(first)) = (wrong(connection), connection.messages.first()) {
-            j.check(found.is_none(), first, || found.unwrap_or_default());
-        }
+fn restarted(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Connection<'_>) -> Option<Option<String>>) {
+    let is_crash = e.facts.is_in("crash");
+    for connection in e.connections.iter().skip(1).filter(|_| is_crash) {
+        let (Some(found), Some(first)) = (wrong(connection), connection.messages.first()) else { continue };
+        j.check(found.is_none(), first, || found.unwrap_or_default());
     }
     j.untested("the client has not started the server again");
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 use rehearse_protocol::{Transport, Version, names::SESSION_HEADER};
 use serde_json::Value;
 
-use super::super::{Judge, common::shown, meta::icons};
-use super::{
-    asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, neglect},
-    completes, only_declared,
-};
+use super::super::Judge;
+use super::super::common::{keyed, shown};
+use super::super::life::is_published;
+use super::super::meta::{icons, is_icon_url};
+use super::asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, neglect};
+use super::{completes, only_declared};
+use crate::areas::query::{Calls, Messages, Query};
 use crate::{Call, Connection, Evidence, Flow, Judgement, Kind, Level, Message, evidence::VERSION_POINTER, shapes};
 
 /// By how much a request over HTTP may overtake the notification before it.
@@ -26,23 +28,19 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.init.first", first),
     ("client-life.init.params", |e, j| shapes::judge(e, j, "client-life.init.params")),
     ("client-life.init.version-known", |e, j| {
-        for call in e.calls_of("initialize") {
-            let version = call.request.at("/params/protocolVersion");
-            let is_known = version.as_str().is_some_and(|it| it.parse::<Version>().is_ok());
-            j.check(is_known, call.request, || format!("the version {}", shown(version)));
-        }
+        let versions = e.calls_of("initialize").requests().pointer("/params/protocolVersion");
+        versions.must(j, is_published, |version| format!("the version {}", shown(version)));
     }),
     ("client-life.init.no-batch", |e, j| {
-        for call in e.calls().filter(|call| call.method() == "initialize") {
-            j.check(!call.request.is_in_batch, call.request, || "`initialize` in a batch".to_owned());
-        }
+        let requests = e.calls().filter(|call| call.method() == "initialize").requests();
+        requests.must(j, |it| !it.is_in_batch, |_| "`initialize` in a batch");
     }),
     ("client-life.init.not-cancelled", |e, j| {
         for connection in &e.connections {
             for call in connection.calls().filter(|call| call.method() == "initialize") {
                 let cancelled = connection.cancellations(call.request).next();
                 let places = [call.request].into_iter().chain(cancelled).map(|it| it.place).collect();
-                j.check_at(cancelled.is_none(), None, places, || "a cancellation of `initialize`".to_owned());
+                j.check_at(cancelled.is_none(), None, places, || "a cancellation of `initialize`");
             }
         }
     }),
@@ -52,8 +50,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let early = requests(connection)
                 .find(|it| it.place > call.request.place && it.place < response.place && it.method() != Some("ping"));
             let places = [call.request].into_iter().chain(early).map(|it| it.place).collect();
-            let method = early.and_then(Message::method).map(ToOwned::to_owned);
-            j.check_at(early.is_none(), method, places, || "a request before the response to `initialize`".to_owned());
+            let method = early.and_then(Message::method);
+            j.check_at(early.is_none(), method, places, || "a request before the response to `initialize`");
         }
     }),
     ("client-life.initialized.sent", |e, j| {
@@ -73,9 +71,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.initialized.once", |e, j| {
         for connection in e.connections.iter().filter(|it| handshakes(it) == 1) {
             let all: Vec<_> = notifications(connection, "notifications/initialized").collect();
-            if let Some(last) = all.last() {
-                j.check(all.len() == 1, last, || format!("{} notifications", all.len()));
-            }
+            let Some(last) = all.last() else { continue };
+            j.check(all.len() == 1, last, || format!("{} notifications", all.len()));
         }
     }),
     ("client-life.initialized.not-after-error", |e, j| {
@@ -83,8 +80,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let failed = connection.calls().find(|it| it.method() == "initialize" && it.error_code().is_some());
             let Some(failed) = failed else { continue };
             let sent = notifications(connection, "notifications/initialized").next();
-            let places = failed.places().into_iter().chain(sent.map(|it| it.place)).collect();
-            j.check_at(sent.is_none(), None, places, || "`notifications/initialized`".to_owned());
+            let places = failed.places_with(sent.map(|it| it.place));
+            j.check_at(sent.is_none(), None, places, || "`notifications/initialized`");
         }
     }),
     ("client-life.negotiate.respects", |e, j| {
@@ -93,7 +90,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 *method == call.method() && *since > e.version && !call.request.at(pointer).is_null()
             };
             let newer = NEWER.iter().find(is_newer);
-            j.check_at(newer.is_none(), Some(call.method().to_owned()), vec![call.request.place], || {
+            j.check_at(newer.is_none(), Some(call.method()), vec![call.request.place], || {
                 let found = newer.map(|(_, pointer, since)| format!("`{}` of {since}", &pointer["/params/".len()..]));
                 found.unwrap_or_default()
             });
@@ -105,7 +102,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 |call: &Call<'_>| call.http.is_none_or(|http| http.request_header(SESSION_HEADER).is_some());
             let later = connection.calls().filter(|call| call.request.place > response.place && is_inside(call));
             for call in later.filter(|call| call.request.at(VERSION_POINTER).is_string()) {
-                j.check_subject(false, call.method(), call.request, || "`_meta` of 2026-07-28".to_owned());
+                j.check_subject(false, call.method(), call.request, || "`_meta` of 2026-07-28");
             }
         }
     }),
@@ -117,11 +114,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some((asked, given)) = asked.zip(version(response.at("/result/protocolVersion"))) else { continue };
             if given > asked {
                 let uses = requests(connection).find(|it| it.place > response.place);
-                let places = call.places().into_iter().chain(uses.map(|it| it.place)).collect();
+                let places = call.places_with(uses.map(|it| it.place));
                 j.check_at(uses.is_none(), None, places, || format!("the version {asked}, and it speaks {given}"));
             }
         }
-        j.untested("the server answered with no newer version");
     }),
     ("client-life.negotiate.accepts-lower", |e, j| {
         for connection in &e.connections {
@@ -131,10 +127,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             }
             let is_used = requests(connection).any(|it| it.place > response.place);
             let hangs = e.facts.flow.as_ref().and_then(|usual| usual.hangs_in(&Flow::new(e)));
-            let is_right = is_used || hangs.is_none();
-            j.check_at(is_right, None, call.places(), || "neither a request nor an end".to_owned());
+            j.check_at(is_used || hangs.is_none(), None, call.places(), || "neither a request nor an end");
         }
-        j.untested("the server answered with no other version");
     }),
     ("client-life.negotiate.rejects-unknown", |e, j| {
         for connection in &e.connections {
@@ -146,7 +140,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some(response) = call.response else { continue };
             let used = requests(connection).find(|it| it.place > response.place && it.method() != Some("ping"));
             let method = used.and_then(Message::method).unwrap_or_default().to_owned();
-            let places = call.places().into_iter().chain(used.map(|it| it.place)).collect();
+            let places = call.places_with(used.map(|it| it.place));
             j.check_at(used.is_none(), None, places, || {
                 format!(
                     "{method} after the version {}",
@@ -154,7 +148,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 )
             });
         }
-        j.untested("the server answered with no unknown version");
     }),
     ("client-life.caps.only-server-declared", |e, j| {
         only_declared(e, j, &["tools/list", "tools/call"], "tools");
@@ -168,23 +161,18 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for (method, capability) in [(ROOTS, "roots"), (SAMPLE, "sampling"), (ELICIT, "elicitation")] {
             let is_undeclared = |it: &Asked<'_>| it.declared.is_object() && it.declared.get(capability).is_none();
             for asked in answered(e).into_iter().filter(|it| it.method == method && is_undeclared(it)) {
-                j.check_at(asked.result.is_none(), Some(method.to_owned()), asked.places, || "a result".to_owned());
+                j.check_at(asked.result.is_none(), Some(method), asked.places, || "a result");
             }
         }
-        j.untested("the server asked for nothing that the client does not declare");
     }),
     ("client-life.caps.experimental-object", |e, j| shapes::judge(e, j, "client-life.caps.experimental-object")),
     ("client-life.clientinfo.icons", |e, j| {
-        icons(e, j, |icon| {
-            let source = icon["src"].as_str().unwrap_or_default().to_ascii_lowercase();
-            Some(["https:", "http:", "data:"].iter().any(|scheme| source.starts_with(scheme)))
-        });
+        icons(e, j, |icon| Some(is_icon_url(icon["src"].as_str().unwrap_or_default())));
+        let is_url = |url: &Value| url.as_str().is_some_and(|it| url::Url::parse(it).is_ok());
         for message in e.sent() {
             let infos = ["/params/clientInfo", "/params/_meta/io.modelcontextprotocol~1clientInfo"];
-            for url in infos.iter().filter_map(|info| message.at(info).get("websiteUrl")) {
-                let is_url = url.as_str().is_some_and(|it| url::Url::parse(it).is_ok());
-                j.check(is_url, message, || format!("`websiteUrl: {}`", shown(url)));
-            }
+            let urls = infos.iter().filter_map(|info| Some((message, message.at(info).get("websiteUrl")?)));
+            urls.must(j, is_url, keyed("websiteUrl"));
         }
     }),
     ("client-life.instructions.accepts", |e, j| completes(e, j, "instructions")),
@@ -198,29 +186,50 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let again = requests(connection).find(|it| it.method() == Some("initialize") && it.place > response.place);
             let is_new_session = connection.exchanges.values().any(|http| http.status == Some(404));
             let message = again.unwrap_or(first.request);
-            j.check(again.is_none() || is_new_session, message, || "another `initialize` in the session".to_owned());
+            j.check(again.is_none() || is_new_session, message, || "another `initialize` in the session");
         }
     }),
-    ("client-life.order.concurrent-before-initialized", early_requests),
+    ("client-life.order.concurrent-before-initialized", |e, j| {
+        let is_http = matches!(e.transport, Transport::Http | Transport::Sse);
+        for connection in &e.connections {
+            let Some((_, response)) = handshake(connection) else { continue };
+            let Some(sent) = notifications(connection, "notifications/initialized").next() else { continue };
+            // A client that has an answer and goes on has not sent the notification meanwhile.
+            let calls = connection.calls().filter(|it| it.method() != "initialize" && it.method() != "ping");
+            let answers: Vec<_> = calls.filter_map(|call| Some((call.request.place, call.response?.place))).collect();
+            let is_after_another = |it: &Message<'_>| answers.iter().any(|(_, answer)| *answer < it.place);
+            let is_answered =
+                |it: &Message<'_>| answers.iter().any(|(asked, answer)| *asked == it.place && *answer < sent.place);
+            let is_early = |it: &&Message<'_>| {
+                let is_long = is_answered(it) && sent.time.saturating_sub(it.time) > OVERTAKE;
+                let overtakes = is_http && !is_long && !is_after_another(it);
+                it.place > response.place && it.place < sent.place && it.method() != Some("ping") && !overtakes
+            };
+            let early = requests(connection).find(is_early);
+            let message = early.unwrap_or(sent);
+            let found = || format!("{} before `notifications/initialized`", message.method().unwrap_or_default());
+            j.check(early.is_none(), message, found);
+        }
+    }),
 ];
 
 /// Checks that a client serves what it declares.
-fn honest(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {
-    for asked in answered(evidence).into_iter().filter(|it| it.method == method) {
+fn honest(e: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {
+    for asked in answered(e).into_iter().filter(|it| it.method == method) {
         let declared = &asked.declared[capability];
         let is_more = (asked.params["mode"] == "url" && declared.get("url").is_none())
             || (asked.params.get("tools").is_some() && declared.get("tools").is_none());
         if declared.is_object() && !is_more {
             let is_served = asked.error_code != Some(-32601);
-            j.check_at(is_served, None, asked.places, || "the error -32601".to_owned());
+            j.check_at(is_served, None, asked.places, || "the error -32601");
         }
     }
-    for connection in evidence.connections.iter().filter(|_| !evidence.is_modern()) {
+    for connection in e.connections.iter().filter(|_| !e.is_modern()) {
         let sent = connection.messages.iter().find(|it| it.method() == Some("initialize"));
         let is_declared = sent.is_some_and(|it| it.at(&format!("/params/capabilities/{capability}")).is_object());
         let open = connection.asks().filter(|ask| ask.method() == method && ask.responses.is_empty());
         for ask in open.filter(|_| is_declared) {
-            match neglect(evidence, &ask) {
+            match neglect(e, &ask) {
                 Some(found) => {
                     j.check(false, ask.request, || found);
                     j.at_level(Level::Derived);
@@ -234,25 +243,25 @@ fn honest(evidence: &Evidence<'_>, j: &mut Judgement, method: &str, capability: 
 
 /// The handshake that the server has accepted.
 pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>, &'c Message<'c>)> {
-    let call = connection.calls().find(|call| call.method() == "initialize" && call.result().is_some())?;
+    let call = connection.calls().find(|call| call.method() == "initialize" && call.has_result())?;
     Some((call, call.response?))
 }
 
 pub(super) fn handshakes(connection: &Connection<'_>) -> usize {
-    connection.calls().filter(|call| call.method() == "initialize" && call.result().is_some()).count()
+    connection.calls().filter(|call| call.method() == "initialize" && call.has_result()).count()
 }
 
 fn requests<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = &'c Message<'c>> {
-    connection.messages.iter().filter(|it| !it.is_from_server() && it.kind == Kind::Request)
+    connection.sent().filter(|it| it.kind == Kind::Request)
 }
 
 fn notifications<'c>(connection: &'c Connection<'_>, method: &'c str) -> impl Iterator<Item = &'c Message<'c>> {
-    let sent = connection.messages.iter().filter(|it| !it.is_from_server() && it.id().is_none());
+    let sent = connection.sent().filter(|it| it.id().is_none());
     sent.filter(move |it| it.method() == Some(method))
 }
 
-fn first(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
+fn first(e: &Evidence<'_>, j: &mut Judgement) {
+    for connection in &e.connections {
         let is_first =
             |it: &&Message<'_>| !it.is_from_server() && it.kind == Kind::Request && it.method() != Some("ping");
         let is_modern = |it: &Message<'_>| it.at(VERSION_POINTER).is_string();
@@ -264,33 +273,8 @@ fn first(evidence: &Evidence<'_>, j: &mut Judgement) {
             http.is_some_and(|http| http.status == Some(401))
         };
         let mut all = all.filter(|it| !is_refused(it));
-        if let Some(message) = all.find(is_first) {
-            let method = message.method().unwrap_or_default();
-            j.check(method == "initialize", message, || format!("{method} first"));
-        }
-    }
-}
-
-fn early_requests(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_http = matches!(evidence.transport, Transport::Http | Transport::Sse);
-    for connection in &evidence.connections {
-        let Some((_, response)) = handshake(connection) else { continue };
-        let Some(sent) = notifications(connection, "notifications/initialized").next() else { continue };
-        // A client that has an answer and goes on has not sent the notification meanwhile.
-        let calls = connection.calls().filter(|it| it.method() != "initialize" && it.method() != "ping");
-        let answers: Vec<_> = calls.filter_map(|call| Some((call.request.place, call.response?.place))).collect();
-        let is_after_another = |it: &Message<'_>| answers.iter().any(|(_, answer)| *answer < it.place);
-        let is_answered =
-            |it: &Message<'_>| answers.iter().any(|(asked, answer)| *asked == it.place && *answer < sent.place);
-        let is_early = |it: &&Message<'_>| {
-            let is_long = is_answered(it) && sent.time.saturating_sub(it.time) > OVERTAKE;
-            let overtakes = is_http && !is_long && !is_after_another(it);
-            it.place > response.place && it.place < sent.place && it.method() != Some("ping") && !overtakes
-        };
-        let early = requests(connection).find(is_early);
-        let message = early.unwrap_or(sent);
-        j.check(early.is_none(), message, || {
-            format!("{} before `notifications/initialized`", message.method().unwrap_or_default())
-        });
+        let Some(message) = all.find(is_first) else { continue };
+        let method = message.method().unwrap_or_default();
+        j.check(method == "initialize", message, || format!("{method} first"));
     }
 }

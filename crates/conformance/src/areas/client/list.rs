@@ -5,18 +5,15 @@ use std::{
     time::Duration,
 };
 
-use rehearse_protocol::Transport;
+use rehearse_protocol::{List, Transport};
 use serde_json::Value;
 
-use super::{
-    super::{
-        Judge,
-        common::{LISTS, readings, shown},
-        sub::SUBSCRIPTION_ID,
-    },
-    completes,
-    reading::Readings,
-};
+use super::super::Judge;
+use super::super::common::{readings, shown};
+use super::super::sub::SUBSCRIPTION_ID;
+use super::completes;
+use super::reading::Readings;
+use crate::areas::query::elements;
 use crate::{Call, EventRef, Evidence, Judgement, Message};
 
 /// So many changes at once are a burst.
@@ -33,20 +30,18 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-list.page.cursor-verbatim", |e, j| {
-        cursors(e, j, |before, _| before.is_some_and(|page| page["nextCursor"].is_string()));
+        cursors(e, j, |before, _| before.is_some_and(|page| page["nextCursor"].is_string()))
     }),
     ("client-list.page.no-invented-cursor", |e, j| {
         // An empty one at the end has a check of its own.
         cursors(e, j, |before, cursor| before.is_none_or(|page| cursor != "" && !page["nextCursor"].is_string()));
     }),
-    ("client-list.page.empty-cursor", |e, j| {
-        unfollowed(e, j, |page, _| page["nextCursor"] == "");
-    }),
+    ("client-list.page.empty-cursor", |e, j| unfollowed(e, j, |page, _| page["nextCursor"] == "")),
     ("client-list.page.size-not-assumed", |e, j| {
-        unfollowed(e, j, |page, key| page["nextCursor"].is_string() && page[key].as_array().is_some_and(Vec::is_empty));
+        unfollowed(e, j, |page, key| page["nextCursor"].is_string() && page[key].as_array().is_some_and(Vec::is_empty))
     }),
     ("client-list.page.end-detected", |e, j| {
-        for (method, ..) in LISTS {
+        for method in List::ALL.map(List::method) {
             for connection in &e.connections {
                 let calls: Vec<_> = connection.calls().filter(|call| call.method() == method).collect();
                 for (last, next) in calls.iter().zip(calls.iter().skip(1)) {
@@ -54,10 +49,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                     let cursor = next.request.params().get("cursor");
                     let is_empty = cursor.is_some_and(|it| it.is_null() || it == "") && !was_given(e, method, cursor);
                     let cursor = cursor.map(shown).unwrap_or_default();
-                    let places = last.places().into_iter().chain([next.request.place]).collect();
-                    j.check_at(!is_empty, Some(method.to_owned()), places, || {
-                        format!("`cursor: {cursor}` after a page with {}", next_cursor(result))
-                    });
+                    let found = || format!("`cursor: {cursor}` after a page with {}", next_cursor(result));
+                    j.check_at(!is_empty, Some(method), last.places_with([next.request.place]), found);
                 }
             }
         }
@@ -75,45 +68,39 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.check(count < BURST, first, || format!("{count} lists after {} changes", changes.len()));
     }),
     ("client-list.page.loop-guard", |e, j| {
-        for (method, ..) in LISTS {
+        for method in List::ALL.map(List::method) {
             let same = |call: &Call<'_>| {
                 let cursor = call.request.params().get("cursor").filter(|it| it.is_string());
                 cursor.is_some() && call.result().is_none_or(|page| page.get("nextCursor") == cursor)
             };
             let looped: Vec<_> = e.calls_of(method).filter(same).collect();
             if let Some(last) = looped.last() {
-                let places = last.places();
-                j.check_at(looped.len() < LOOP, Some(method.to_owned()), places, || {
-                    format!("{} requests with one cursor", looped.len())
-                });
+                let found = || format!("{} requests with one cursor", looped.len());
+                j.check_at(looped.len() < LOOP, Some(method), last.places(), found);
             }
         }
-        j.untested("no page had a cursor to itself, or the client follows no cursors");
     }),
     ("client-list.page.invalid-cursor-recovers", |e, j| {
-        for (method, ..) in LISTS {
+        for method in List::ALL.map(List::method) {
             let calls: Vec<_> = e.calls_of(method).collect();
             for (last, next) in calls.iter().zip(calls.iter().skip(1)) {
                 let cursor = last.request.params().get("cursor");
                 if last.error_code().is_some() && cursor.is_some() {
                     let is_same = next.request.params().get("cursor") == cursor;
-                    let places = last.places().into_iter().chain([next.request.place]).collect();
-                    j.check_at(!is_same, Some(method.to_owned()), places, || "the refused cursor again".to_owned());
+                    let places = last.places_with([next.request.place]);
+                    j.check_at(!is_same, Some(method), places, || "the refused cursor again");
                 }
             }
         }
-        j.untested("no cursor was refused, or the client stopped");
     }),
     ("client-list.cache.negative-as-zero", |e, j| completes(e, j, "ttl-negative")),
     ("client-list.cache.notification-invalidates", |e, j| relisted(e, j, "tools/list", "tools/call", "tools")),
     ("client-list.cache.no-polling", |e, j| {
         for (method, polls) in polled(e) {
             let count = polls.len();
-            j.check_at(count < POLLS, Some(method), polls, || {
-                format!("{count} requests, each when the last one was stale")
-            });
+            let found = || format!("{count} requests, each when the last one was stale");
+            j.check_at(count < POLLS, Some(&method), polls, found);
         }
-        j.untested("no list was requested twice");
     }),
     ("client-list.cache.fresh-not-refetched", fresh),
 ];
@@ -140,28 +127,27 @@ fn goes_on(evidence: &Evidence<'_>, call: &Call<'_>) -> bool {
 }
 
 /// Checks that a client that is given cursors uses one. It may well stop before the end.
-pub(super) fn followed(evidence: &Evidence<'_>, j: &mut Judgement, method: &str) {
-    let uses = evidence.calls_of(method).any(|call| call.request.params().get("cursor").is_some());
-    let more = evidence.results_of(method).filter(|(_, page)| page["nextCursor"].is_string());
-    for (call, _) in more.filter(|(call, _)| uses || goes_on(evidence, call)) {
-        j.check_at(uses, Some(method.to_owned()), call.places(), || "no request for the next page".to_owned());
+pub(super) fn followed(e: &Evidence<'_>, j: &mut Judgement, method: &str) {
+    let uses = e.calls_of(method).any(|call| call.request.params().get("cursor").is_some());
+    let more = e.results_of(method).filter(|(_, page)| page["nextCursor"].is_string());
+    for (call, _) in more.filter(|(call, _)| uses || goes_on(e, call)) {
+        j.check_at(uses, Some(method), call.places(), || "no request for the next page");
     }
     j.violations.dedup_by(|one, other| one.subject == other.subject);
     j.untested("no list came on several pages, or the client ended before the second one");
 }
 
 /// Checks the cursors that no server has given, of requests with such a page before.
-fn cursors(evidence: &Evidence<'_>, j: &mut Judgement, is_mine: impl Fn(Option<&Value>, &Value) -> bool) {
-    for (method, ..) in LISTS {
-        for connection in &evidence.connections {
+fn cursors(e: &Evidence<'_>, j: &mut Judgement, is_mine: impl Fn(Option<&Value>, &Value) -> bool) {
+    for method in List::ALL.map(List::method) {
+        for connection in &e.connections {
             let mut before = None;
             for call in connection.calls().filter(|call| call.method() == method) {
                 let cursor = call.request.params().get("cursor");
-                let is_right = was_given(evidence, method, cursor);
+                let is_right = was_given(e, method, cursor);
                 if let Some(cursor) = cursor.filter(|it| it.is_string() && (is_right || is_mine(before, it))) {
-                    j.check_at(is_right, Some(method.to_owned()), vec![call.request.place], || {
-                        format!("`cursor: {}`", shown(cursor))
-                    });
+                    let found = || format!("`cursor: {}`", shown(cursor));
+                    j.check_at(is_right, Some(method), vec![call.request.place], found);
                 }
                 before = call.result().or(before);
             }
@@ -171,17 +157,16 @@ fn cursors(evidence: &Evidence<'_>, j: &mut Judgement, is_mine: impl Fn(Option<&
 }
 
 /// Checks pages of a kind that a careless client takes for the last one. A client that follows no cursor says nothing.
-fn unfollowed(evidence: &Evidence<'_>, j: &mut Judgement, is_odd: impl Fn(&Value, &str) -> bool) {
+fn unfollowed(e: &Evidence<'_>, j: &mut Judgement, is_odd: impl Fn(&Value, &str) -> bool) {
     let is_cursor = |call: &Call<'_>| call.request.params().get("cursor").is_some_and(|it| it.is_string() && it != "");
-    let follows = LISTS.iter().any(|(method, ..)| evidence.calls_of(method).any(|call| is_cursor(&call)));
-    for (method, key, _) in LISTS {
-        for (call, page) in evidence.results_of(method).filter(|(_, page)| is_odd(page, key)) {
-            let mut all = evidence.calls_of(method);
+    let follows = List::ALL.into_iter().any(|list| e.calls_of(list.method()).any(|call| is_cursor(&call)));
+    for (method, key) in List::ALL.map(|it| (it.method(), it.member())) {
+        for (call, page) in e.results_of(method).filter(|(_, page)| is_odd(page, key)) {
+            let mut all = e.calls_of(method);
             let is_followed = all.any(|it| it.request.params().get("cursor") == page.get("nextCursor"));
-            if is_followed || (follows && goes_on(evidence, &call)) {
-                j.check_at(is_followed, Some(method.to_owned()), call.places(), || {
-                    format!("no request for the page after it, which has {}", next_cursor(page))
-                });
+            if is_followed || (follows && goes_on(e, &call)) {
+                let found = || format!("no request for the page after it, which has {}", next_cursor(page));
+                j.check_at(is_followed, Some(method), call.places(), found);
             }
         }
     }
@@ -189,17 +174,17 @@ fn unfollowed(evidence: &Evidence<'_>, j: &mut Judgement, is_odd: impl Fn(&Value
 }
 
 /// Checks that a client that has listed lists again after a change, before the next use. It does not have to at once.
-fn relisted(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, user: &str, what: &str) {
-    if is_split(evidence) || !evidence.facts.declares(&format!("{what}/listChanged")) {
+fn relisted(e: &Evidence<'_>, j: &mut Judgement, list: &str, user: &str, what: &str) {
+    if is_split(e) || !e.facts.declares(&format!("{what}/listChanged")) {
         return;
     }
     let changed = format!("notifications/{what}/list_changed");
     // Since 2026-07-28 a change belongs to a subscription.
     let is_change = |it: &&Message<'_>| {
         let is_tagged = !it.at(&format!("/params/_meta/{SUBSCRIPTION_ID}")).is_null();
-        it.is_from_server() && it.method() == Some(&changed) && (is_tagged || !evidence.is_modern())
+        it.is_from_server() && it.method() == Some(&changed) && (is_tagged || !e.is_modern())
     };
-    for connection in &evidence.connections {
+    for connection in &e.connections {
         let readings = Readings::new(connection);
         for change in connection.messages.iter().filter(is_change) {
             let read = readings.after(change.place);
@@ -209,42 +194,40 @@ fn relisted(evidence: &Evidence<'_>, j: &mut Judgement, list: &str, user: &str, 
                 call.request.place > change.place && (call.method() == list || (call.method() == user && is_later))
             });
             let Some(next) = after.next().filter(|_| has_listed) else { continue };
-            j.check_at(next.method() == list, None, vec![change.place, next.request.place], || {
-                format!("{user} without {list}")
-            });
+            let found = || format!("{user} without {list}");
+            j.check_at(next.method() == list, None, vec![change.place, next.request.place], found);
         }
     }
 }
 
 /// Checks that no tool is called that the newest whole list lacks, and an earlier one had.
-fn uses_new(evidence: &Evidence<'_>, j: &mut Judgement) {
-    if is_split(evidence) {
+fn uses_new(e: &Evidence<'_>, j: &mut Judgement) {
+    if is_split(e) {
         return;
     }
     let mut lists = Vec::new();
-    for reading in readings(evidence, "tools/list") {
-        let items = reading.pages.iter().flat_map(|(_, page)| page["tools"].as_array().into_iter().flatten());
+    for reading in readings(e, "tools/list") {
+        let items = reading.pages.iter().flat_map(|(_, page)| elements(&page["tools"]));
         let names: HashSet<_> = items.filter_map(|tool| tool["name"].as_str()).collect();
         let last = reading.pages.last().filter(|(_, page)| !page["nextCursor"].is_string());
         lists.extend(last.and_then(|(call, _)| Some((call.response?, names))));
     }
-    for call in evidence.calls_of("tools/call") {
-        let Some(name) = call.request.at("/params/name").as_str() else { continue };
+    for call in e.calls_of("tools/call") {
+        let Some(name) = call.text("/params/name") else { continue };
         let is_before = |it: &&(&crate::Message<'_>, HashSet<&str>)| {
             it.0.place.connection == call.request.place.connection && it.0.place < call.request.place
         };
         let before: Vec<_> = lists.iter().filter(is_before).collect();
         let Some((newest, earlier)) = before.split_last().filter(|(_, earlier)| !earlier.is_empty()) else { continue };
         let is_gone = !newest.1.contains(name) && earlier.iter().any(|(_, names)| names.contains(name));
-        let places = vec![newest.0.place, call.request.place];
-        j.check_at(!is_gone, Some(name.to_owned()), places, || "a call of it after it was gone".to_owned());
+        j.check_at(!is_gone, Some(name), vec![newest.0.place, call.request.place], || "a call of it after it was gone");
     }
 }
 
 /// By list, the requests that come again as soon as its time to live has ended.
 fn polled(evidence: &Evidence<'_>) -> Vec<(String, Vec<EventRef>)> {
     let mut found = Vec::new();
-    for (method, ..) in LISTS {
+    for method in List::ALL.map(List::method) {
         let calls: Vec<_> =
             evidence.calls_of(method).filter(|it| it.request.params().get("cursor").is_none()).collect();
         let polls = calls.iter().zip(calls.iter().skip(1)).filter(|(last, next)| {
@@ -261,9 +244,9 @@ fn polled(evidence: &Evidence<'_>) -> Vec<(String, Vec<EventRef>)> {
 }
 
 /// Checks that no first page is requested again while it is fresh, unless something may have changed.
-fn fresh(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (method, items, _) in LISTS {
-        for connection in &evidence.connections {
+fn fresh(e: &Evidence<'_>, j: &mut Judgement) {
+    for (method, items) in List::ALL.map(|it| (it.method(), it.member())) {
+        for connection in &e.connections {
             let calls: Vec<_> = connection.calls().filter(|call| call.method() == method).collect();
             let mut seen = BTreeSet::new();
             for (number, call) in calls.iter().enumerate() {
@@ -282,9 +265,8 @@ fn fresh(evidence: &Evidence<'_>, j: &mut Judgement) {
                     it.is_from_server() && is_change && it.place > before.request.place && it.place < call.request.place
                 });
                 let is_first = seen.insert(key);
-                j.check_at(!is_fresh || changed || !is_first, Some(method.to_owned()), call.places(), || {
-                    format!("another request after {} ms of {ttl} ms", age.as_millis())
-                });
+                let found = || format!("another request after {} ms of {ttl} ms", age.as_millis());
+                j.check_at(!is_fresh || changed || !is_first, Some(method), call.places(), found);
             }
         }
     }

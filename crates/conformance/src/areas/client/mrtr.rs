@@ -3,14 +3,10 @@
 use rehearse_protocol::names::{METHOD_HEADER, NAME_HEADER, VERSION_HEADER};
 use serde_json::{Map, Value};
 
-use super::{
-    super::{
-        Judge,
-        ask::{CAPABILITIES, is_declared},
-        common::shown,
-    },
-    asked::{ROOTS, Round, asking, is_retry, keys, rounds, target},
-};
+use super::super::Judge;
+use super::super::ask::{CAPABILITIES, is_declared};
+use super::super::common::{keyed, shown};
+use super::asked::{ROOTS, Round, asking, is_retry, keys, rounds, target};
 use crate::{Evidence, Judgement, Level, shapes};
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
@@ -38,26 +34,17 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("client-mrtr.retry.state-echo", |e, j| {
-        each_of(
-            e,
-            j,
-            |round| round.result.get("requestState").is_some() && !has_old_state(round),
-            |round| {
-                let given = round.result.get("requestState");
-                (state(round) != given).then(|| match state(round) {
-                    Some(state) => format!("`requestState: {}`", shown(state)),
-                    None => "no `requestState`".to_owned(),
-                })
-            },
-        );
+        let has_state = |it: &Round<'_>| it.result.get("requestState").is_some() && !has_old_state(it);
+        each_of(e, j, has_state, |round| {
+            (state(round) != round.result.get("requestState")).then(|| match state(round) {
+                Some(state) => format!("`requestState: {}`", shown(state)),
+                None => "no `requestState`".to_owned(),
+            })
+        });
     }),
     ("client-mrtr.retry.state-omitted", |e, j| {
-        each_of(
-            e,
-            j,
-            |round| round.result.get("requestState").is_none(),
-            |round| state(round).map(|state| format!("`requestState: {}`", shown(state))),
-        );
+        let has_none = |round: &Round<'_>| round.result.get("requestState").is_none();
+        each_of(e, j, has_none, |round| state(round).map(keyed("requestState")));
     }),
     ("client-mrtr.retry.state-replaced", |e, j| {
         let is_second = |round: &Round<'_>| {
@@ -83,12 +70,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         );
     }),
     ("client-mrtr.retry.responses-shape", |e, j| {
-        each_of(
-            e,
-            j,
-            |round| round.retry.request.params().get("inputResponses").is_some(),
-            |round| (!responses(round).is_object()).then(|| format!("`inputResponses: {}`", shown(responses(round)))),
-        );
+        let has_any = |round: &Round<'_>| round.retry.request.params().get("inputResponses").is_some();
+        let wrong = |it: &Round<'_>| (!responses(it).is_object()).then(|| keyed("inputResponses")(responses(it)));
+        each_of(e, j, has_any, wrong);
         shapes::judge(e, j, "client-mrtr.retry.responses-shape");
     }),
     ("client-mrtr.retry.no-stale-responses", |e, j| {
@@ -96,29 +80,32 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let asked = &round.result["inputRequests"];
             let more = keys(responses(round)).find(|key| asked.get(*key).is_none());
             check(j, round, more.map(|key| format!("a response for {key:?}, which was not asked for")));
-            if more.is_some() {
-                j.at_level(Level::Info);
-            }
+            j.at_level_if(more.is_some(), Level::Info);
+        }
+    }),
+    ("client-mrtr.retry.state-only", |e, j| {
+        let more = |it: &Round<'_>| keys(responses(it)).next().map(|key| format!("a response for {key:?}"));
+        each_of(e, j, |round| !asks(round), more);
+    }),
+    ("client-mrtr.retry.construct-first", |e, j| {
+        each_of(e, j, asks, |round| responses(round).is_null().then(|| "no `inputResponses`".to_owned()))
+    }),
+    ("client-mrtr.isolation.other-requests", |e, j| {
+        // A client may send answers before it is asked, but not the state of another request.
+        for call in e.calls().filter(|call| is_retry(call.request)) {
+            let state = call.request.params().get("requestState");
+            let given = asking(e).filter(|(_, result)| state.is_some() && result.get("requestState") == state);
+            let owners: Vec<_> = given.map(|(asked, _)| target(asked.request)).collect();
+            let is_foreign = !owners.is_empty() && !owners.contains(&target(call.request));
+            let is_asked = asking(e).any(|(asked, _)| target(asked.request) == target(call.request));
+            let is_elsewhere = !is_asked && !ASKING.contains(&call.method());
+            j.check_at(!is_foreign && !is_elsewhere, Some(call.method()), call.places(), || match is_foreign {
+                true => "the `requestState` of another request".to_owned(),
+                false => "`inputResponses` or `requestState`".to_owned(),
+            });
         }
         j.untested(NOTHING_ASKED);
     }),
-    ("client-mrtr.retry.state-only", |e, j| {
-        each_of(
-            e,
-            j,
-            |round| keys(&round.result["inputRequests"]).next().is_none(),
-            |round| keys(responses(round)).next().map(|key| format!("a response for {key:?}")),
-        );
-    }),
-    ("client-mrtr.retry.construct-first", |e, j| {
-        each_of(
-            e,
-            j,
-            |round| keys(&round.result["inputRequests"]).next().is_some(),
-            |round| responses(round).is_null().then(|| "no `inputResponses`".to_owned()),
-        );
-    }),
-    ("client-mrtr.isolation.other-requests", isolated),
     ("client-mrtr.unsupported.kind", |e, j| {
         for round in rounds(e) {
             let declared = round.asked.request.at(CAPABILITIES);
@@ -130,7 +117,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 }
             }
         }
-        j.untested("the server asked for nothing that the client does not declare");
     }),
     ("client-mrtr.retry.happens", |e, j| retried(e, j, &["tools/call"])),
     ("client-mrtr.where.prompts-resources", |e, j| retried(e, j, &["prompts/get", "resources/read"])),
@@ -140,7 +126,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             check(j, &round, (same >= MOST_ROUNDS).then(|| format!("{same} rounds")));
         }
         j.violations.truncate(1);
-        j.untested(NOTHING_ASKED);
     }),
     ("client-mrtr.hdr.retry-headers", |e, j| {
         for round in rounds(e) {
@@ -149,23 +134,21 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let missing = names.iter().find(|name| http.request_header(name).is_none());
             check(j, &round, missing.map(|name| format!("no `{name}`")));
         }
-        j.untested(NOTHING_ASKED);
     }),
     ("client-mrtr.where.list-invalid", |e, j| {
         for (call, _) in asking(e).filter(|(call, _)| !ASKING.contains(&call.method())) {
             let mut retries = e.calls_of(call.method()).filter(|it| is_retry(it.request));
             let retry = retries.find(|it| target(it.request) == target(call.request));
-            let places = call.places().into_iter().chain(retry.map(|it| it.request.place)).collect();
-            j.check_at(retry.is_none(), Some(call.method().to_owned()), places, || "a retry".to_owned());
+            let places = call.places_with(retry.map(|it| it.request.place));
+            j.check_at(retry.is_none(), Some(call.method()), places, || "a retry");
         }
-        j.untested("the server asked for input in no place where it must not");
     }),
 ];
 
 /// Checks that a request is sent again with what no user is needed for.
-fn retried(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
-    let rounds = rounds(evidence);
-    for (call, result) in asking(evidence).filter(|(call, _)| methods.contains(&call.method())) {
+fn retried(e: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
+    let rounds = rounds(e);
+    for (call, result) in asking(e).filter(|(call, _)| methods.contains(&call.method())) {
         let mut inputs = result["inputRequests"].as_object().into_iter().flatten().peekable();
         let is_declared = is_declared(call.request.at(CAPABILITIES), ROOTS);
         if inputs.peek().is_some() && inputs.all(|(_, input)| input["method"] == ROOTS) && is_declared {
@@ -173,13 +156,18 @@ fn retried(evidence: &Evidence<'_>, j: &mut Judgement, methods: &[&str]) {
             let is_one = |round: &&Round<'_>| target(round.retry.request) == target(call.request);
             // A client may end what does not end.
             let is_enough = rounds.iter().filter(is_one).count() >= ENOUGH_ROUNDS;
-            if !is_retried && (is_enough || !evidence.is_over()) {
+            if !is_retried && (is_enough || !e.is_over()) {
                 continue;
             }
-            j.check_at(is_retried, Some(call.method().to_owned()), call.places(), || "no retry".to_owned());
+            j.check_at(is_retried, Some(call.method()), call.places(), || "no retry");
         }
     }
     j.untested("the server asked for no roots that the client declares");
+}
+
+/// Whether the server asked for anything.
+fn asks(round: &Round<'_>) -> bool {
+    keys(&round.result["inputRequests"]).next().is_some()
 }
 
 /// The `inputResponses` of a retry; null if there are none.
@@ -204,41 +192,24 @@ fn rest(params: &Value) -> Map<String, Value> {
 }
 
 fn check(j: &mut Judgement, round: &Round<'_>, wrong: Option<String>) {
-    let subject = target(round.asked.request).1.and_then(Value::as_str).map(ToOwned::to_owned);
-    let places = round.asked.places().into_iter().chain([round.retry.request.place]).collect();
+    let subject = target(round.asked.request).1.and_then(Value::as_str);
+    let places = round.asked.places_with([round.retry.request.place]);
     j.check_at(wrong.is_none(), subject, places, || wrong.unwrap_or_default());
 }
 
 /// Checks each retry of a kind; `wrong` says what is wrong with it.
 fn each_of(
-    evidence: &Evidence<'_>,
+    e: &Evidence<'_>,
     j: &mut Judgement,
     is_of_kind: impl Fn(&Round<'_>) -> bool,
     wrong: impl Fn(&Round<'_>) -> Option<String>,
 ) {
-    for round in rounds(evidence).iter().filter(|round| is_of_kind(round)) {
+    for round in rounds(e).iter().filter(|round| is_of_kind(round)) {
         check(j, round, wrong(round));
     }
     j.untested(NOTHING_ASKED);
 }
 
-fn each(evidence: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Round<'_>) -> Option<String>) {
-    each_of(evidence, j, |_| true, wrong);
-}
-
-/// A client may send answers before it is asked, but not the state of another request.
-fn isolated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.calls().filter(|call| is_retry(call.request)) {
-        let state = call.request.params().get("requestState");
-        let given = asking(evidence).filter(|(_, result)| state.is_some() && result.get("requestState") == state);
-        let owners: Vec<_> = given.map(|(asked, _)| target(asked.request)).collect();
-        let is_foreign = !owners.is_empty() && !owners.contains(&target(call.request));
-        let is_asked = asking(evidence).any(|(asked, _)| target(asked.request) == target(call.request));
-        let is_elsewhere = !is_asked && !ASKING.contains(&call.method());
-        j.check_at(!is_foreign && !is_elsewhere, Some(call.method().to_owned()), call.places(), || match is_foreign {
-            true => "the `requestState` of another request".to_owned(),
-            false => "`inputResponses` or `requestState`".to_owned(),
-        });
-    }
-    j.untested(NOTHING_ASKED);
+fn each(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Round<'_>) -> Option<String>) {
+    each_of(e, j, |_| true, wrong);
 }

@@ -6,13 +6,9 @@ use std::{borrow::Cow, collections::BTreeMap};
 use rehearse_document::json_schema::Subschema;
 use serde_json::Value;
 
-use super::{
-    super::{
-        common::items,
-        tool_schema::{HEADER, headers_in, is_token},
-    },
-    common::{all_modern, header, header_text},
-};
+use super::super::common::items;
+use super::super::tool_schema::{HEADER, headers_in, is_token};
+use super::common::{all_modern, header, header_text};
 use crate::{Call, Evidence, HttpExchange, Judgement};
 
 const KINDS: [&str; 3] = ["string", "integer", "boolean"];
@@ -104,7 +100,7 @@ fn collect(schema: &Value, path: &str, is_required: bool, out: &mut Vec<Paramete
 fn each_call(evidence: &Evidence<'_>, mut check: impl FnMut(&Call<'_>, &HttpExchange<'_>, &str, &[Parameter])) {
     let tools: BTreeMap<_, _> = declared(evidence).into_iter().map(|(name, it)| (name, it.map(params))).collect();
     for call in all_modern(evidence).filter(|call| call.method() == "tools/call") {
-        let tool = call.request.at("/params/name").as_str().unwrap_or_default();
+        let tool = call.text("/params/name").unwrap_or_default();
         if let (Some(Some(parameters)), Some(http)) = (tools.get(tool), call.http)
             && is_known(evidence, tool, &call)
         {
@@ -115,12 +111,12 @@ fn each_call(evidence: &Evidence<'_>, mut check: impl FnMut(&Call<'_>, &HttpExch
 
 /// Checks every such parameter of every call that a judge is about.
 pub(super) fn param(
-    evidence: &Evidence<'_>,
+    e: &Evidence<'_>,
     j: &mut Judgement,
     applies: impl Fn(&Param<'_>) -> bool,
     holds: impl Fn(&Param<'_>) -> bool,
 ) {
-    each_call(evidence, |call, http, tool, parameters| {
+    each_call(e, |call, http, tool, parameters| {
         for it in parameters {
             let value = call.request.at("/params/arguments").pointer(&it.pointer);
             let param = Param {
@@ -132,17 +128,16 @@ pub(super) fn param(
             };
             if applies(&param) {
                 let subject = format!("{tool}{}", it.pointer);
-                j.check_subject(holds(&param), &subject, call.request, || {
-                    header_text(&it.header, param.header.as_deref())
-                });
+                let found = || header_text(&it.header, param.header.as_deref());
+                j.check_subject(holds(&param), &subject, call.request, found);
             }
         }
     });
 }
 
 /// Checks that a call has no headers of parameters that have none.
-pub(super) fn unannotated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    each_call(evidence, |call, http, tool, parameters| {
+pub(super) fn unannotated(e: &Evidence<'_>, j: &mut Judgement) {
+    each_call(e, |call, http, tool, parameters| {
         let names = http.request_headers.into_iter().flat_map(|headers| headers.keys()).map(|name| name.as_str());
         let mut others =
             names.filter(|name| name.starts_with(PARAMETER_HEADER) && parameters.iter().all(|it| it.header != *name));
@@ -152,18 +147,18 @@ pub(super) fn unannotated(evidence: &Evidence<'_>, j: &mut Judgement) {
 }
 
 /// Checks that no tool with such a fault in its headers is called.
-pub(super) fn faulty(evidence: &Evidence<'_>, j: &mut Judgement, is_faulty: impl Fn(&[Subschema<'_>]) -> bool) {
+pub(super) fn faulty(e: &Evidence<'_>, j: &mut Judgement, is_faulty: impl Fn(&[Subschema<'_>]) -> bool) {
     let is_call = |call: &Call<'_>| call.method() == "tools/call" && call.http.is_some();
-    let calls: Vec<_> = all_modern(evidence).filter(is_call).collect();
-    for (tool, schema) in declared(evidence) {
+    let calls: Vec<_> = all_modern(e).filter(is_call).collect();
+    for (tool, schema) in declared(e) {
         let found = schema.map(headers_in).unwrap_or_default();
         if found.is_empty() || !is_faulty(&found) {
             continue;
         }
-        let is_called = |it: &&Call<'_>| it.request.at("/params/name") == tool && is_known(evidence, tool, it);
+        let is_called = |it: &&Call<'_>| it.request.at("/params/name") == tool && is_known(e, tool, it);
         let called = calls.iter().find(is_called);
         match called.or(calls.first()) {
-            Some(call) => j.check_subject(called.is_none(), tool, call.request, || "a call of it".to_owned()),
+            Some(call) => j.check_subject(called.is_none(), tool, call.request, || "a call of it"),
             None => j.untested("the client called no tool"),
         }
     }

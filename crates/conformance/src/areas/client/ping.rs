@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{
-    super::{Judge, common::shown},
-    asked::is_passed_over,
-    reading::Readings,
-};
+use super::super::Judge;
+use super::super::common::shown;
+use super::asked::is_passed_over;
+use super::reading::Readings;
+use crate::areas::query::Query;
 use crate::{Ask, Connection, Evidence, Judgement, Kind, Message};
 
 /// What takes longer is not prompt, also on a busy machine.
@@ -32,13 +32,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             // A client that answers directly after the call has waited for it.
             let is_long = time >= PROMPT || (time >= WHILE && ask.responses.iter().any(|it| it.place > end.place));
             if is_answered || is_long {
-                j.check_at(is_answered, None, ask.places(), || "no answer before the end of the call".to_owned());
+                j.check_at(is_answered, None, ask.places(), || "no answer before the end of the call");
             }
         }
     }),
     ("client-ping.send.rate", |e, j| {
         for connection in &e.connections {
-            let sent = connection.messages.iter().filter(|it| !it.is_from_server() && it.kind == Kind::Request);
+            let sent = connection.sent().filter(|it| it.kind == Kind::Request);
             let sent: Vec<_> = sent.filter(|it| it.method() == Some("ping")).collect();
             for (number, ping) in sent.iter().enumerate() {
                 let before = number.checked_sub(MOST).and_then(|at| sent.get(at));
@@ -49,9 +49,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         j.violations.truncate(1);
     }),
     ("client-ping.send.not-modern", |e, j| {
-        for message in e.sent().filter(|it| it.kind == Kind::Request) {
-            j.check(message.method() != Some("ping"), message, || "`ping`".to_owned());
-        }
+        e.sent().filter(|it| it.kind == Kind::Request).must(j, |message| message.method() != Some("ping"), |_| "`ping`")
     }),
 ];
 
@@ -66,18 +64,18 @@ fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
     handshakes.any(|call| call.response.is_some_and(|response| response.place > ping.place))
 }
 
-fn answered(evidence: &Evidence<'_>, j: &mut Judgement, is_wanted: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
-    for connection in &evidence.connections {
+fn answered(e: &Evidence<'_>, j: &mut Judgement, is_wanted: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
+    for connection in &e.connections {
         let readings = Readings::new(connection);
         let pings = connection.asks().filter(|ask| ask.method() == "ping" && is_wanted(connection, ask.request));
         for ask in pings {
             let read = readings.after(ask.request.place);
             let Some(response) = ask.responses.first() else {
                 // A client that goes on for so long lives.
-                let last = connection.messages.iter().rfind(|it| !it.is_from_server()).map(|it| it.time);
+                let last = connection.sent().last().map(|it| it.time);
                 let lives = read.zip(last).is_some_and(|(read, last)| last.saturating_sub(read.time) > PROMPT);
-                if lives || is_passed_over(evidence, &ask) {
-                    j.check(false, ask.request, || "no answer".to_owned());
+                if lives || is_passed_over(e, &ask) {
+                    j.check(false, ask.request, || "no answer");
                 } else {
                     j.untested("the client ended before it answered");
                 }

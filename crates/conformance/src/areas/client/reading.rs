@@ -21,8 +21,7 @@ pub(super) struct Reading {
 
 impl Readings {
     pub(super) fn new(connection: &Connection<'_>) -> Readings {
-        let requests: Vec<_> =
-            connection.messages.iter().filter(|it| !it.is_from_server() && it.kind == Kind::Request).collect();
+        let requests: Vec<_> = connection.sent().filter(|it| it.kind == Kind::Request).collect();
         let rounds = connection.calls().filter_map(|call| {
             let response = call.response?.place;
             let next = requests.get(requests.partition_point(|it| it.place <= response))?;

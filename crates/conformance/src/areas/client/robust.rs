@@ -1,6 +1,6 @@
 //! What no sentence of the specification says, and every good client does.
 
-use super::{super::Judge, CALL, completes, ends, goes_on, sends};
+use super::{super::Judge, CALL, completes, ends, goes_on, if_sent};
 use crate::Kind;
 
 /// The act in which the server answers `initialize` with an error.
@@ -19,10 +19,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-robust.slow.initialize", |e, j| completes(e, j, "initialize-slow")),
-    ("client-robust.slow.call", |e, j| {
-        if sends(e, j, CALL) {
-            goes_on(e, j, "slow-call");
-        }
-    }),
+    ("client-robust.slow.call", |e, j| if_sent(e, j, CALL, goes_on, "slow-call")),
     ("client-robust.text.huge-description", |e, j| completes(e, j, "huge-description")),
 ];

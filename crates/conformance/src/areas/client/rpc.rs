@@ -14,14 +14,13 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use super::super::{
-    Judge,
-    common::shown,
-    meta::{is_name, is_prefix, is_reserved, keys, trace_context},
-    rpc::{errors, single_object, utf8, version_field},
-};
-use super::{asked::is_passed_over, common::is_same, completes, completes_at, ends, sends};
-use crate::{Call, Connection, Evidence, Judgement, Kind, Message, shapes};
+use super::super::Judge;
+use super::super::common::shown;
+use super::super::meta::{is_name, is_prefix, is_reserved, keys, trace_context};
+use super::super::rpc::{errors, has_right_params, single_object, utf8, version_field};
+use super::{asked::is_passed_over, common::is_same, completes, completes_at, ends, if_sent};
+use crate::areas::query::Query;
+use crate::{Call, Connection, Evidence, Kind, Message, shapes};
 
 /// Within this time every client answers a ping.
 const PROMPT: Duration = Duration::from_millis(800);
@@ -78,24 +77,82 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.envelope.version-field", version_field),
     ("client-rpc.envelope.single-object", single_object),
     ("client-rpc.envelope.utf8", utf8),
-    ("client-rpc.id.present-nonnull", ids),
-    ("client-rpc.id.unique-session", unique_in_session),
-    ("client-rpc.id.unique-in-flight", unique_in_flight),
-    ("client-rpc.notify.no-id", |e, j| {
-        for message in e.sent().filter(|it| it.method().is_some_and(|method| method.starts_with("notifications/"))) {
-            j.check(message.kind == Kind::Notification, message, || "an `id`".to_owned());
+    ("client-rpc.id.present-nonnull", |e, j| {
+        for message in e.sent().filter(|message| message.kind == Kind::Request) {
+            let id = message.id().unwrap_or(&Value::Null);
+            let is_integer = id.as_f64().is_some_and(|id| id.fract() == 0.0);
+            j.check(id.is_string() || is_integer, message, || format!("`id: {}`", shown(id)));
+        }
+        for message in e.sent().filter(|message| message.kind == Kind::Notification) {
+            let method = message.method().unwrap_or_default();
+            if !method.starts_with("notifications/") && METHODS.iter().any(|(it, ..)| *it == method) {
+                j.check(false, message, || format!("{method} without an `id`"));
+            }
         }
     }),
-    ("client-rpc.params.object", |e, j| {
-        for message in e.sent().filter(|it| it.method().is_some()) {
-            let params = message.value.get("params");
-            j.check(params.is_none_or(Value::is_object), message, || format!("`params: {}`", shown(message.params())));
+    ("client-rpc.id.unique-session", |e, j| {
+        // A session is a connection in which the server has accepted `initialize` once.
+        for connection in &e.connections {
+            let mut seen = HashMap::new();
+            // A request that was refused for its token is sent again.
+            let is_refused = |call: &crate::Call<'_>| matches!(call.status(), Some(401 | 403));
+            for call in connection.calls().filter(|call| call.request.kind == Kind::Request && !is_refused(call)) {
+                let Some(id) = call.request.usable_id() else { continue };
+                if call.method() == "initialize" {
+                    seen.clear();
+                }
+                let earlier = seen.insert(id.to_string(), call.request.place);
+                let places = earlier.into_iter().chain([call.request.place]).collect();
+                j.check_at(earlier.is_none(), None, places, || format!("the id {id} twice"));
+            }
         }
+    }),
+    ("client-rpc.id.unique-in-flight", |e, j| {
+        for connection in &e.connections {
+            let mut by_id: HashMap<String, Vec<crate::Call<'_>>> = HashMap::new();
+            for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
+                let Some(id) = call.request.usable_id() else { continue };
+                let is_open = |earlier: &&crate::Call<'_>| {
+                    let is_answered = earlier.response.is_some_and(|response| response.place < call.request.place);
+                    // The end of a stream is not always recorded, nor is that of its connection.
+                    let is_over = earlier.http.is_some_and(|http| {
+                        http.ended.is_some_and(|end| end < call.request.place)
+                            || (earlier.response.is_none() && http.response.is_some_and(|it| it < call.request.place))
+                    });
+                    !is_answered && !is_over
+                };
+                let same = by_id.entry(id.to_string()).or_default();
+                let earlier = same.iter().rev().find(is_open);
+                let places = earlier.map(|it| it.request.place).into_iter().chain([call.request.place]).collect();
+                j.check_at(earlier.is_none(), None, places, || format!("the id {id}, for which a request waits"));
+                same.push(call);
+            }
+        }
+    }),
+    ("client-rpc.notify.no-id", |e, j| {
+        let messages = e.sent().filter(|it| it.method().is_some_and(|method| method.starts_with("notifications/")));
+        messages.must(j, |message| message.kind == Kind::Notification, |_| "an `id`");
+    }),
+    ("client-rpc.params.object", |e, j| {
+        let found = |it: &Message<'_>| format!("`params: {}`", shown(it.params()));
+        e.sent().filter(|it| it.method().is_some()).must(j, has_right_params, found);
     }),
     ("client-rpc.schema.request-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.request-valid")),
     ("client-rpc.schema.result-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.result-valid")),
     ("client-rpc.schema.notification-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.notification-valid")),
-    ("client-rpc.method.known", known_methods),
+    ("client-rpc.method.known", |e, j| {
+        for message in e.sent() {
+            let Some(method) = message.method() else { continue };
+            let known = METHODS.iter().find(|(it, ..)| *it == method);
+            let is_known = known.is_none_or(|(_, since, until)| (*since..=*until).contains(&e.version));
+            // A method that no version has may be one of an extension.
+            let is_probe = method == "server/discover";
+            if is_probe && e.version.era() == Era::Legacy {
+                continue;
+            }
+            j.check_subject(is_known, method, message, || format!("{method}, which {} does not have", e.version));
+        }
+    }),
     ("client-rpc.response.echo-id", |e, j| {
         for message in strays(e) {
             let other = crate::connection::as_other_type(message.id().unwrap_or(&Value::Null));
@@ -111,17 +168,14 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-rpc.response.once", |e, j| {
-        for ask in e.asks().filter(|ask| !ask.responses.is_empty()) {
-            let count = ask.responses.len();
-            let subject = Some(ask.method().to_owned());
-            j.check_at(count == 1, subject, ask.places(), || format!("{count} responses"));
-        }
+        let answered = e.asks().filter(|ask| !ask.responses.is_empty());
+        answered.must(j, |ask| ask.responses.len() == 1, |ask| format!("{} responses", ask.responses.len()));
     }),
     ("client-rpc.response.unknown-method-32601", |e, j| {
         for ask in e.asks_of("rehearse/unknown") {
             let Some(response) = ask.responses.first() else {
                 match is_passed_over(e, &ask) {
-                    true => j.check(false, ask.request, || "no answer, and answers to what came later".to_owned()),
+                    true => j.check(false, ask.request, || "no answer, and answers to what came later"),
                     false => j.untested("the client ended before it answered"),
                 }
                 continue;
@@ -138,15 +192,12 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         errors(e, j, "message", Value::is_string);
     }),
     ("client-rpc.response.none-modern", |e, j| {
-        for message in e.sent() {
-            j.check(message.kind != Kind::Response, message, || "a response".to_owned());
-        }
+        e.sent().must(j, |message| message.kind != Kind::Response, |_| "a response")
     }),
     ("client-rpc.response.not-to-notification", |e, j| {
         // With the id of no request, it can only answer a notification.
-        for message in strays(e).filter(|message| message.id().is_none_or(Value::is_null) && !is_awaited(e)) {
-            j.check(is_unreadable(message), message, || "a response to no request".to_owned());
-        }
+        let messages = strays(e).filter(|message| message.id().is_none_or(Value::is_null) && !is_awaited(e));
+        messages.must(j, is_unreadable, |_| "a response to no request");
         for message in e.received().filter(|message| message.kind == Kind::Notification) {
             j.check(true, message, String::new);
         }
@@ -158,11 +209,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.tolerate.unknown-response-id", |e, j| completes_at(e, j, "strays", "tools/list")),
     ("client-rpc.tolerate.id-less-error", |e, j| completes_at(e, j, "strays", "tools/call")),
     ("client-rpc.tolerate.extra-members", |e, j| completes(e, j, "members")),
-    ("client-rpc.tolerate.error-data", |e, j| {
-        if sends(e, j, "tools/call") {
-            ends(e, j, "error-data");
-        }
-    }),
+    ("client-rpc.tolerate.error-data", |e, j| if_sent(e, j, "tools/call", ends, "error-data")),
     ("client-rpc.tolerate.out-of-order", |e, j| {
         // Only a client that does not wait for each answer sees another order.
         let calls: Vec<_> = e
@@ -190,11 +237,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                     .iter()
                     .any(|it| !it.is_from_server() && it.time.saturating_sub(ask.request.time) > PROMPT);
                 if is_answered || goes_on {
-                    j.check_at(is_answered, None, ask.places(), || "no answer to a `ping` in a batch".to_owned());
+                    j.check_at(is_answered, None, ask.places(), || "no answer to a `ping` in a batch");
                 }
             }
         }
-        j.untested("the server sent no batch, or the client ended at once");
     }),
     ("client-rpc.id.not-reused-on-retry", |e, j| {
         let calls: Vec<_> = e.calls().filter(|call| call.request.kind == Kind::Request).collect();
@@ -209,9 +255,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let is_new = one != other && e.connections.get(other).is_some_and(begins);
             let is_reused = !is_new && retry.request.id() == cut.request.id();
             let places = vec![cut.request.place, retry.request.place];
-            j.check_at(!is_reused, Some(cut.method().to_owned()), places, || "the same id again".to_owned());
+            j.check_at(!is_reused, Some(cut.method()), places, || "the same id again");
         }
-        j.untested("no stream broke, or the client did not try again");
     }),
     ("client-rpc.meta.key-syntax", |e, j| {
         keys(e, j, |prefix, name| {
@@ -221,75 +266,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-rpc.meta.trace-format", trace_context),
 ];
-
-fn ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.sent().filter(|message| message.kind == Kind::Request) {
-        let id = message.id().unwrap_or(&Value::Null);
-        let is_integer = id.as_f64().is_some_and(|id| id.fract() == 0.0);
-        j.check(id.is_string() || is_integer, message, || format!("`id: {}`", shown(id)));
-    }
-    for message in evidence.sent().filter(|message| message.kind == Kind::Notification) {
-        let method = message.method().unwrap_or_default();
-        if !method.starts_with("notifications/") && METHODS.iter().any(|(it, ..)| *it == method) {
-            j.check(false, message, || format!("{method} without an `id`"));
-        }
-    }
-}
-
-/// A session is a connection in which the server has accepted `initialize` once.
-fn unique_in_session(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut seen = HashMap::new();
-        // A request that was refused for its token is sent again.
-        let is_refused = |call: &crate::Call<'_>| matches!(call.status(), Some(401 | 403));
-        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && !is_refused(call)) {
-            let Some(id) = call.request.usable_id() else { continue };
-            if call.method() == "initialize" {
-                seen.clear();
-            }
-            let earlier = seen.insert(id.to_string(), call.request.place);
-            let places = earlier.into_iter().chain([call.request.place]).collect();
-            j.check_at(earlier.is_none(), None, places, || format!("the id {id} twice"));
-        }
-    }
-}
-
-fn unique_in_flight(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut by_id: HashMap<String, Vec<crate::Call<'_>>> = HashMap::new();
-        for call in connection.calls().filter(|call| call.request.kind == Kind::Request) {
-            let Some(id) = call.request.usable_id() else { continue };
-            let is_open = |earlier: &&crate::Call<'_>| {
-                let is_answered = earlier.response.is_some_and(|response| response.place < call.request.place);
-                // The end of a stream is not always recorded, nor is that of its connection.
-                let is_over = earlier.http.is_some_and(|http| {
-                    http.ended.is_some_and(|end| end < call.request.place)
-                        || (earlier.response.is_none() && http.response.is_some_and(|it| it < call.request.place))
-                });
-                !is_answered && !is_over
-            };
-            let same = by_id.entry(id.to_string()).or_default();
-            let earlier = same.iter().rev().find(is_open);
-            let places = earlier.map(|it| it.request.place).into_iter().chain([call.request.place]).collect();
-            j.check_at(earlier.is_none(), None, places, || format!("the id {id}, for which a request waits"));
-            same.push(call);
-        }
-    }
-}
-
-fn known_methods(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for message in evidence.sent() {
-        let Some(method) = message.method() else { continue };
-        let known = METHODS.iter().find(|(it, ..)| *it == method);
-        let is_known = known.is_none_or(|(_, since, until)| (*since..=*until).contains(&evidence.version));
-        // A method that no version has may be one of an extension.
-        let is_probe = method == "server/discover";
-        if is_probe && evidence.version.era() == Era::Legacy {
-            continue;
-        }
-        j.check_subject(is_known, method, message, || format!("{method}, which {} does not have", evidence.version));
-    }
-}
 
 /// Whether a response says that the client could not read a message: then it does not know the id.
 fn is_unreadable(response: &Message<'_>) -> bool {

@@ -7,24 +7,22 @@ use super::super::{
     Judge,
     skills::{DIRECTORY, GET, LIST, bytes, entries, frontmatter, is_same_yaml, reads, sha256},
 };
-use crate::{Call, Evidence, Judgement};
+use crate::areas::query::{Calls, Query};
+use crate::{Call, Evidence, Judgement, Message};
 
 const NO_SKILL: &str = "the client read no skill";
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-skills.list.after-declaration", |e, j| {
         let is_declared = e.facts.has_extension(SKILLS_EXTENSION);
-        for call in e.calls_of(LIST).chain(e.calls_of(GET)).filter(|_| !e.facts.capabilities.is_null()) {
-            j.check_subject(is_declared, call.method(), call.request, || {
-                format!("no extension `{SKILLS_EXTENSION}` of the server")
-            });
-        }
+        let calls = e.calls_of(LIST).chain(e.calls_of(GET)).filter(|_| !e.facts.capabilities.is_null());
+        let found = |_: &Message<'_>| format!("no extension `{SKILLS_EXTENSION}` of the server");
+        calls.requests_by_method().must(j, |_| is_declared, found);
     }),
     ("client-skills.dir.only-if-declared", |e, j| {
         let is_declared = e.facts.capabilities["extensions"][SKILLS_EXTENSION]["directoryRead"] == true;
-        for call in e.calls_of(DIRECTORY).filter(|_| !e.facts.capabilities.is_null()) {
-            j.check(is_declared, call.request, || "no `directoryRead` of the server".to_owned());
-        }
+        let calls = e.calls_of(DIRECTORY).filter(|_| !e.facts.capabilities.is_null());
+        calls.requests().must(j, |_| is_declared, |_| "no `directoryRead` of the server");
     }),
     ("client-skills.verify.digest", |e, j| {
         unused(e, j, |entry, bytes| {
@@ -39,19 +37,18 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("client-skills.verify.frontmatter", |e, j| {
-        unused(e, j, |entry, bytes| Some(is_same_yaml(&entry["frontmatter"], &frontmatter(bytes)?)));
+        unused(e, j, |entry, bytes| Some(is_same_yaml(&entry["frontmatter"], &frontmatter(bytes)?)))
     }),
     ("client-skills.verify.unlisted-file", |e, j| {
         let entries: Vec<_> = entries(e).map(|(_, entry)| entry).collect();
         for call in e.calls_of("resources/read") {
-            let Some(uri) = call.request.at("/params/uri").as_str() else { continue };
+            let Some(uri) = call.text("/params/uri") else { continue };
             let mut of = entries.iter().filter(|entry| is_in(uri, entry)).peekable();
             if of.peek().is_some() {
                 let is_listed = of.any(|it| it["uri"] == uri || !it["resources"].is_array() || file(it, uri).is_some());
-                j.check_subject(is_listed, uri, call.request, || "a file that its skill does not list".to_owned());
+                j.check_subject(is_listed, uri, call.request, || "a file that its skill does not list");
             }
         }
-        j.untested(NO_SKILL);
     }),
     ("client-skills.list.resources-missing-invalid", |e, j| {
         let all: Vec<_> = entries(e).collect();
@@ -62,10 +59,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 continue;
             }
             let read = e.calls_of("resources/read").find(|call| call.request.at("/params/uri") == uri);
-            let places = listing.places().into_iter().chain(read.map(|it| it.request.place)).collect();
-            j.check_at(read.is_none(), Some(uri.to_owned()), places, || "a read of it".to_owned());
+            let places = listing.places_with(read.map(|it| it.request.place));
+            j.check_at(read.is_none(), Some(uri), places, || "a read of it");
         }
-        j.untested("every skill has `resources`");
     }),
 ];
 
@@ -81,9 +77,9 @@ fn is_in(uri: &str, entry: &Value) -> bool {
 }
 
 /// Checks that nothing more of a skill is read whose `SKILL.md` is not that of any of its entries.
-fn unused(evidence: &Evidence<'_>, j: &mut Judgement, is_right: impl Fn(&Value, &[u8]) -> Option<bool>) {
-    let entries: Vec<_> = entries(evidence).map(|(_, entry)| entry).collect();
-    for (call, content, uri) in reads(evidence) {
+fn unused(e: &Evidence<'_>, j: &mut Judgement, is_right: impl Fn(&Value, &[u8]) -> Option<bool>) {
+    let entries: Vec<_> = entries(e).map(|(_, entry)| entry).collect();
+    for (call, content, uri) in reads(e) {
         let Some(bytes) = bytes(content) else { continue };
         let of: Vec<_> = entries.iter().filter(|entry| entry["uri"] == uri).collect();
         let verdicts: Vec<_> = of.iter().filter_map(|entry| is_right(entry, &bytes)).collect();
@@ -96,11 +92,10 @@ fn unused(evidence: &Evidence<'_>, j: &mut Judgement, is_right: impl Fn(&Value, 
             let is_other = read != uri && of.iter().any(|entry| is_in(read, entry));
             call.response.is_some_and(|it| it.place.connection == place.connection && it.place < place) && is_other
         };
-        let later = evidence.calls_of("resources/read").find(|other| !is_verified && is_later(other));
-        let places = call.places().into_iter().chain(later.map(|it| it.request.place)).collect();
-        j.check_at(later.is_none(), Some(uri.to_owned()), places, || {
-            "a read of another file of the skill, although `SKILL.md` does not match its entry".to_owned()
-        });
+        let later = e.calls_of("resources/read").find(|other| !is_verified && is_later(other));
+        let places = call.places_with(later.map(|it| it.request.place));
+        let found = || "a read of another file of the skill, although `SKILL.md` does not match its entry";
+        j.check_at(later.is_none(), Some(uri), places, found);
     }
     j.untested(NO_SKILL);
 }

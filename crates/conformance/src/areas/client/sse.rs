@@ -8,13 +8,11 @@ use rehearse_protocol::{
     sse,
 };
 
-use super::{
-    super::Judge,
-    common::{header, header_text, heads, is_of_older_version, is_same, sent_in},
-    completes, ignores_list,
-    life::handshake,
-};
-use crate::{Connection, Evidence, HttpExchange, Judgement, Kind, Message};
+use super::super::Judge;
+use super::common::{header, header_text, is_of_older_version, is_same, sent_in};
+use super::life::handshake;
+use super::{completes, ignores_list};
+use crate::{Connection, HttpExchange, Kind, Message};
 
 const SLACK: Duration = Duration::from_millis(50);
 /// How often a stream may be resumed in vain within [`IN_TIME`].
@@ -22,19 +20,71 @@ const MOST_ATTEMPTS: usize = 10;
 const IN_TIME: Duration = Duration::from_secs(10);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
-    ("client-sse.resume.last-event-id", last_id),
-    ("client-sse.resume.retry-respected", waits),
-    ("client-sse.resume.get-not-post", no_second_post),
+    ("client-sse.resume.last-event-id", |e, j| {
+        for connection in &e.connections {
+            let streams = streams(connection);
+            for http in resumptions(connection) {
+                let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
+                let mut earlier = streams.iter().filter(|it| it.http.request < http.request).peekable();
+                if earlier.any(|it| it.last_id().is_some()) {
+                    let holds = streams.iter().any(|it| it.last_id() == Some(&*value));
+                    j.check_at(holds, None, http.places(), || header_text("Last-Event-ID", Some(&value)));
+                }
+            }
+            let is_resumed = resumptions(connection).next().is_some();
+            let Some(broken) = streams.iter().find(|it| it.is_broken_off()).filter(|_| !is_resumed) else { continue };
+            // The first GET may be for what the server sends of its own.
+            let mut gets = connection.exchanges.values().filter(|http| http.method == "GET");
+            let has_stream = gets.next().is_some_and(|http| http.request < broken.http.request);
+            match gets.find(|http| has_stream && http.request > broken.http.request) {
+                Some(http) => j.check_at(false, None, http.places(), || header_text("Last-Event-ID", None)),
+                None => j.untested("the client did not resume the stream"),
+            }
+        }
+    }),
+    ("client-sse.resume.retry-respected", |e, j| {
+        // The stream did not end before its last event.
+        for connection in &e.connections {
+            let streams = streams(connection);
+            for http in resumptions(connection) {
+                let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
+                let Some(from) = streams.iter().find(|it| it.ids().any(|id| id == value)) else { continue };
+                let retry = from.events.iter().filter_map(|event| event.retry).next_back().map(Duration::from_millis);
+                let (Some(retry), Some(last)) = (retry, from.http.last) else { continue };
+                let waited = http.time.saturating_sub(last);
+                let places = from.http.places_with([http.request]);
+                let holds = waited + retry / 10 + SLACK >= retry;
+                j.check_at(holds, None, places, || format!("a GET after {waited:.1?}, not after {retry:?}"));
+            }
+        }
+    }),
+    ("client-sse.resume.get-not-post", |e, j| {
+        // A call that is sent again may be done twice.
+        for connection in &e.connections {
+            for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
+                let Some(request) = stream.request else { continue };
+                let is_answer = |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Response;
+                let mut answers = connection.messages.iter().filter(is_answer).filter(|it| it.id() == request.id());
+                let answered = answers.next().map(|it| it.place);
+                let again = connection.messages.iter().find(|it| {
+                    let is_open = answered.is_none_or(|answered| it.place < answered);
+                    let is_open = is_open && stream.http.last.is_none_or(|last| it.time >= last);
+                    !it.is_from_server() && it.place > request.place && is_open && is_same(it, request)
+                });
+                let places = [request].into_iter().chain(again).map(|it| it.place).collect();
+                j.check_at(again.is_none(), request.method(), places, || "the same request again");
+            }
+        }
+    }),
     ("client-sse.resume.headers", |e, j| {
         for connection in e.connections.iter().filter(|it| handshake(it).is_some()) {
             let id = handshake(connection).and_then(|(call, _)| call.http?.header(SESSION_HEADER));
             for http in resumptions(connection) {
                 let session = header(http, SESSION_HEADER);
                 let is_named = e.version < Version::V2025_06_18 || header(http, VERSION_HEADER).is_some();
-                j.check_at(id.is_none() || session.as_deref() == id, None, heads(http), || {
-                    header_text("Mcp-Session-Id", session.as_deref())
-                });
-                j.check_at(is_named, None, heads(http), || header_text("MCP-Protocol-Version", None));
+                let found = || header_text("Mcp-Session-Id", session.as_deref());
+                j.check_at(id.is_none() || session.as_deref() == id, None, http.places(), found);
+                j.check_at(is_named, None, http.places(), || header_text("MCP-Protocol-Version", None));
             }
         }
     }),
@@ -45,8 +95,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let is_modern =
                 |http: &&HttpExchange<'_>| header(http, SESSION_HEADER).is_none() && !is_of_older_version(http);
             let resumed = connection.exchanges.values().filter(is_modern).find(|http| http.is_resumed());
-            let places = heads(first.http).into_iter().chain(resumed.map(|http| http.request)).collect();
-            j.check_at(resumed.is_none(), None, places, || {
+            j.check_at(resumed.is_none(), None, first.http.places_with(resumed.map(|http| http.request)), || {
                 header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_EVENT_HEADER)).as_deref())
             });
         }
@@ -63,7 +112,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if !e.exchanges().any(|(_, http)| http.is_resumed()) {
             ignores_list(e, j, "unfinished");
         }
-        j.untested("the client listed no tools, or got the list in another way");
     }),
     ("client-sse.stream.notifications-before-response", |e, j| {
         let has_notice = |connection: &Connection<'_>| {
@@ -72,7 +120,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if e.connections.iter().any(has_notice) {
             completes(e, j, "notices");
         }
-        j.untested("no notification came before a response");
     }),
     ("client-sse.stream.stays-usable-after-close", |e, j| {
         for connection in &e.connections {
@@ -81,7 +128,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 let again = resumptions(connection).find(|http| {
                     http.request > stream.http.request && header(http, LAST_EVENT_HEADER).as_deref() == Some(id)
                 });
-                let places = heads(stream.http).into_iter().chain(again.map(|http| http.request)).collect();
+                let places = stream.http.places_with(again.map(|http| http.request));
                 j.check_at(again.is_none(), None, places, || header_text("Last-Event-ID", Some(id)));
             }
         }
@@ -92,7 +139,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         for connection in e.connections.iter().filter(|_| is_in_order) {
             for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
                 let is_resumed = resumptions(connection).any(|http| http.request > stream.http.request);
-                j.check_at(is_resumed, None, heads(stream.http), || "no GET with `Last-Event-ID`".to_owned());
+                j.check_at(is_resumed, None, stream.http.places(), || "no GET with `Last-Event-ID`");
             }
         }
     }),
@@ -104,7 +151,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         if e.connections.iter().any(has_response) {
             completes(e, j, "resume");
         }
-        j.untested("no response came on a resumed stream");
     }),
     ("client-sse.resume.bounded", |e, j| {
         for connection in &e.connections {
@@ -116,7 +162,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 _ => false,
             };
             let hot = refused.windows(MOST_ATTEMPTS + 1).find(is_hot);
-            let places = hot.map_or_else(|| heads(first), |all| all.iter().map(|http| http.request).collect());
+            let places = hot.map_or_else(|| first.places(), |all| all.iter().map(|http| http.request).collect());
             j.check_at(hot.is_none(), None, places, || format!("more than {MOST_ATTEMPTS} attempts in {IN_TIME:?}"));
         }
     }),
@@ -171,65 +217,4 @@ fn streams<'c>(connection: &'c Connection<'_>) -> Vec<Stream<'c>> {
 /// The GETs that resume a stream.
 fn resumptions<'c>(connection: &'c Connection<'_>) -> impl Iterator<Item = &'c HttpExchange<'c>> {
     connection.exchanges.values().filter(|http| http.method == "GET" && http.is_resumed())
-}
-
-fn last_id(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let streams = streams(connection);
-        for http in resumptions(connection) {
-            let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
-            let mut earlier = streams.iter().filter(|it| it.http.request < http.request).peekable();
-            if earlier.any(|it| it.last_id().is_some()) {
-                let holds = streams.iter().any(|it| it.last_id() == Some(&*value));
-                j.check_at(holds, None, heads(http), || header_text("Last-Event-ID", Some(&value)));
-            }
-        }
-        let is_resumed = resumptions(connection).next().is_some();
-        let Some(broken) = streams.iter().find(|it| it.is_broken_off()).filter(|_| !is_resumed) else { continue };
-        // The first GET may be for what the server sends of its own.
-        let mut gets = connection.exchanges.values().filter(|http| http.method == "GET");
-        let has_stream = gets.next().is_some_and(|http| http.request < broken.http.request);
-        match gets.find(|http| has_stream && http.request > broken.http.request) {
-            Some(http) => j.check_at(false, None, heads(http), || header_text("Last-Event-ID", None)),
-            None => j.untested("the client did not resume the stream"),
-        }
-    }
-}
-
-/// The stream did not end before its last event.
-fn waits(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let streams = streams(connection);
-        for http in resumptions(connection) {
-            let value = header(http, LAST_EVENT_HEADER).unwrap_or_default();
-            let Some(from) = streams.iter().find(|it| it.ids().any(|id| id == value)) else { continue };
-            let retry = from.events.iter().filter_map(|event| event.retry).next_back().map(Duration::from_millis);
-            let (Some(retry), Some(last)) = (retry, from.http.last) else { continue };
-            let waited = http.time.saturating_sub(last);
-            let places = heads(from.http).into_iter().chain([http.request]).collect();
-            let holds = waited + retry / 10 + SLACK >= retry;
-            j.check_at(holds, None, places, || format!("a GET after {waited:.1?}, not after {retry:?}"));
-        }
-    }
-}
-
-/// A call that is sent again may be done twice.
-fn no_second_post(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
-            let Some(request) = stream.request else { continue };
-            let is_answer = |it: &&Message<'_>| it.is_from_server() && it.kind == Kind::Response;
-            let mut answers = connection.messages.iter().filter(is_answer).filter(|it| it.id() == request.id());
-            let answered = answers.next().map(|it| it.place);
-            let again = connection.messages.iter().find(|it| {
-                let is_open = answered.is_none_or(|answered| it.place < answered);
-                let is_open = is_open && stream.http.last.is_none_or(|last| it.time >= last);
-                !it.is_from_server() && it.place > request.place && is_open && is_same(it, request)
-            });
-            let places = [request].into_iter().chain(again).map(|it| it.place).collect();
-            j.check_at(again.is_none(), request.method().map(ToOwned::to_owned), places, || {
-                "the same request again".to_owned()
-            });
-        }
-    }
 }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use super::{
-    super::{
-        Judge,
-        common::shown,
-        sub::{LISTEN, TYPES, is_wanted},
-    },
-    completes,
-};
+use serde_json::Value;
+
+use super::super::Judge;
+use super::super::common::shown;
+use super::super::sub::{LISTEN, TYPES, is_wanted};
+use super::completes;
+use crate::areas::query::{Calls, Messages, Query};
 
 /// So many new subscriptions within [`SPAN`] after the end of one are too many.
 const MOST: usize = 3;
@@ -19,13 +18,11 @@ const SPAN: Duration = Duration::from_secs(5);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-sub.listen.filter-present", |e, j| {
-        for call in e.calls_of(LISTEN) {
-            let filter = call.request.at("/params/notifications");
-            j.check(filter.is_object(), call.request, || match filter.is_null() {
-                true => "no `notifications`".to_owned(),
-                false => format!("`notifications: {}`", shown(filter)),
-            });
-        }
+        let found = |it: &Value| match it {
+            Value::Null => "no `notifications`".to_owned(),
+            _ => format!("`notifications: {}`", shown(it)),
+        };
+        e.calls_of(LISTEN).requests().pointer("/params/notifications").must(j, Value::is_object, found);
     }),
     ("client-sub.listen.only-declared", |e, j| {
         let is_known = !e.facts.capabilities.is_null();
@@ -40,14 +37,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-sub.end.abrupt-relisten", |e, j| {
         let all: Vec<_> = e.calls_of(LISTEN).collect();
-        for cut in all.iter().filter(|call| call.result().is_none() && call.http.is_some()) {
+        for cut in all.iter().filter(|call| !call.has_result() && call.http.is_some()) {
             let is_soon = |call: &&crate::Call<'_>| {
                 call.request.place > cut.request.place && call.request.time.saturating_sub(cut.request.time) < SPAN
             };
             let count = all.iter().filter(is_soon).count();
-            j.check_at(count <= MOST_AT_ONCE, None, cut.places(), || {
-                format!("{count} new subscriptions within {} s", SPAN.as_secs())
-            });
+            let found = || format!("{count} new subscriptions within {} s", SPAN.as_secs());
+            j.check_at(count <= MOST_AT_ONCE, None, cut.places(), found);
         }
         j.violations.truncate(1);
     }),
@@ -55,7 +51,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-sub.end.graceful", |e, j| {
         for connection in &e.connections {
             let all: Vec<_> = connection.calls().filter(|call| call.method() == LISTEN).collect();
-            for ended in all.iter().filter(|call| call.result().is_some()) {
+            for ended in all.iter().filter(|call| call.has_result()) {
                 let Some(end) = ended.response else { continue };
                 let is_soon = |call: &&crate::Call<'_>| {
                     call.request.place > end.place && call.request.time.saturating_sub(end.time) < SPAN

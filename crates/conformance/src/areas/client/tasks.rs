@@ -12,6 +12,7 @@ use super::{
     super::{Judge, ask::CAPABILITIES, common::shown},
     hdr::name,
 };
+use crate::areas::query::{Calls, Query};
 use crate::{Call, Connection, Evidence, Judgement, Kind, Message};
 
 const GET: &str = "tasks/get";
@@ -21,11 +22,9 @@ const NO_TASK: &str = "no request became a task";
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-tasks.legacy.poll-interval", |e, j| paced(e, j, "pollInterval")),
     ("client-tasks.legacy.no-related-meta", |e, j| {
-        for call in [GET, "tasks/result", "tasks/cancel"].iter().flat_map(|method| e.calls_of(method)) {
-            let related = call.request.params()["_meta"].get(META_RELATED_TASK);
-            j.check_subject(related.is_none(), call.method(), call.request, || "`related-task` in `_meta`".to_owned());
-        }
-        j.untested(NO_TASK);
+        let calls = [GET, "tasks/result", "tasks/cancel"].iter().flat_map(|method| e.calls_of(method));
+        let is_plain = |it: &Message<'_>| it.params()["_meta"].get(META_RELATED_TASK).is_none();
+        calls.requests_by_method().must(j, is_plain, |_| "`related-task` in `_meta`");
     }),
     ("client-tasks.legacy.related-in-answers", |e, j| {
         for ask in e.asks() {
@@ -33,12 +32,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some(result) = ask.responses.first().and_then(|it| it.result()) else { continue };
             let found = &result["_meta"][META_RELATED_TASK];
             let is_right = found.get("taskId").is_some() && found.get("taskId") == task.get("taskId");
-            j.check_at(is_right, Some(ask.method().to_owned()), ask.places(), || match found.is_null() {
+            j.check_at(is_right, Some(ask.method()), ask.places(), || match found.is_null() {
                 true => "no `related-task` in `_meta`".to_owned(),
                 false => format!("`related-task: {}`", shown(found)),
             });
         }
-        j.untested("no task of the server asked for anything");
     }),
     ("client-tasks.legacy.client-side-receiver", |e, j| {
         for connection in &e.connections {
@@ -49,21 +47,19 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 let result = ask.responses.first().and_then(|it| it.result()).filter(|_| is_declared);
                 let Some(result) = result else { continue };
                 let is_task = result["task"]["taskId"].is_string();
-                j.check_at(is_task, Some(ask.method().to_owned()), ask.places(), || shown(result));
+                j.check_at(is_task, Some(ask.method()), ask.places(), || shown(result));
             }
         }
-        j.untested("the server asked for no task that the client declares");
     }),
     ("client-tasks.ext.invalid-on-other", |e, j| {
         for (call, result) in e.calls().filter_map(|call| Some((call, call.result()?))) {
             let Some(id) = result.get("taskId").filter(|_| result["resultType"] == "task") else { continue };
             if call.method() != "tools/call" {
                 let poll = e.calls_of(GET).find(|poll| poll.request.at("/params/taskId") == id);
-                let places = call.places().into_iter().chain(poll.map(|it| it.request.place)).collect();
-                j.check_at(poll.is_none(), Some(call.method().to_owned()), places, || "a poll of it".to_owned());
+                let places = call.places_with(poll.map(|it| it.request.place));
+                j.check_at(poll.is_none(), Some(call.method()), places, || "a poll of it");
             }
         }
-        j.untested("only calls of tools became tasks");
     }),
     ("client-tasks.ext.poll-interval", |e, j| paced(e, j, "pollIntervalMs")),
     ("client-tasks.ext.update-on-input", |e, j| {
@@ -74,51 +70,42 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let tasks = polled.map(|(_, task)| task).chain(notified.filter(|it| it.get("taskId") == Some(id)));
             let asked: HashSet<_> = tasks.flat_map(|task| keys(&task["inputRequests"])).collect();
             let unknown = keys(call.request.at("/params/inputResponses")).find(|key| !asked.contains(key));
-            j.check(unknown.is_none(), call.request, || {
-                format!("a response for {:?}, which was not asked for", unknown.unwrap_or_default())
-            });
+            let found = || format!("a response for {:?}, which was not asked for", unknown.unwrap_or_default());
+            j.check(unknown.is_none(), call.request, found);
         }
-        j.untested("no task asked for input");
     }),
     ("client-tasks.ext.dedupe-keys", |e, j| {
         let mut seen = HashSet::new();
         for call in e.calls_of("tasks/update") {
-            let id = call.request.at("/params/taskId").as_str().unwrap_or_default();
+            let id = call.text("/params/taskId").unwrap_or_default();
             let keys: Vec<_> = keys(call.request.at("/params/inputResponses")).collect();
             let twice = keys.iter().find(|key| seen.contains(&(id, **key)));
             j.check(twice.is_none(), call.request, || format!("{:?} twice", twice.copied().unwrap_or_default()));
             // What failed may be sent again.
-            if call.result().is_some() {
+            if call.has_result() {
                 seen.extend(keys.into_iter().map(|key| (id, key)));
             }
         }
-        j.untested("no task asked for input");
     }),
     ("client-tasks.ext.cancel-method", |e, j| {
         for connection in &e.connections {
             for call in connection.calls().filter(|call| call.result().is_some_and(|it| it["resultType"] == "task")) {
                 let late = late_cancellation(connection, &call);
-                let places = call.places().into_iter().chain(late.map(|it| it.place)).collect();
-                j.check_at(late.is_none(), None, places, || "`notifications/cancelled` for it".to_owned());
+                let places = call.places_with(late.map(|it| it.place));
+                j.check_at(late.is_none(), None, places, || "`notifications/cancelled` for it");
             }
         }
-        j.untested(NO_TASK);
     }),
     ("client-tasks.ext.declares-every-request", |e, j| {
-        for call in METHODS.iter().flat_map(|method| e.calls_of(method)) {
-            let declared = call.request.at(CAPABILITIES)["extensions"].get(TASKS_EXTENSION);
-            j.check_subject(declared.is_some(), call.method(), call.request, || {
-                format!("no extension `{TASKS_EXTENSION}`")
-            });
-        }
-        j.untested(NO_TASK);
+        let declares = |it: &Message<'_>| it.at(CAPABILITIES)["extensions"].get(TASKS_EXTENSION).is_some();
+        let requests = METHODS.iter().flat_map(|method| e.calls_of(method)).requests_by_method();
+        requests.must(j, declares, |_| format!("no extension `{TASKS_EXTENSION}`"));
     }),
     ("client-tasks.legacy.polls", |e, j| followed(e, j, legacy_task, &[GET, "tasks/result"])),
     ("client-tasks.legacy.not-relying-on-notify", |e, j| {
         if e.notifications("notifications/tasks/status").next().is_none() {
             followed(e, j, legacy_task, &[GET, "tasks/result"]);
         }
-        j.untested(NO_TASK);
     }),
     ("client-tasks.legacy.input-required-result", |e, j| {
         for (poll, _) in e.results_of(GET).filter(|(_, task)| task["status"] == "input_required") {
@@ -128,20 +115,17 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             if !is_asked && !e.is_over() {
                 continue;
             }
-            j.check_at(is_asked, id.as_str().map(ToOwned::to_owned), poll.places(), || "no `tasks/result`".to_owned());
+            j.check_at(is_asked, id.as_str(), poll.places(), || "no `tasks/result`");
         }
-        j.untested("no task asked for input");
     }),
     ("client-tasks.legacy.cancel-method", |e, j| {
         for connection in &e.connections {
             for (call, id) in connection.calls().filter_map(|call| Some((call, legacy_task(&call)?))) {
                 let late = late_cancellation(connection, &call);
-                let places = call.places().into_iter().chain(late.map(|it| it.place)).collect();
-                let subject = Some(id.to_owned());
-                j.check_at(late.is_none(), subject, places, || "`notifications/cancelled` for it".to_owned());
+                let places = call.places_with(late.map(|it| it.place));
+                j.check_at(late.is_none(), Some(id), places, || "`notifications/cancelled` for it");
             }
         }
-        j.untested(NO_TASK);
     }),
     ("client-tasks.ext.handles-task-result", |e, j| followed(e, j, modern_task, &[GET, "tasks/cancel"])),
     ("client-tasks.ext.until-terminal", |e, j| {
@@ -150,25 +134,20 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let id = poll.request.at("/params/taskId").as_str().unwrap_or_default();
             let over = last.get(id).filter(|(_, task)| is_terminal(task)).map(|(over, _)| over.request.place);
             let places = over.into_iter().chain([poll.request.place]).collect();
-            j.check_at(over.is_none(), Some(id.to_owned()), places, || "a poll after the end".to_owned());
+            j.check_at(over.is_none(), Some(id), places, || "a poll after the end");
             last.insert(id, (poll, task));
         }
         for (id, (poll, task)) in last {
             let mut cancels = e.calls_of("tasks/cancel");
             let is_over = is_terminal(task) || cancels.any(|it| it.request.at("/params/taskId") == id);
             let has_ended = e.facts.exit_code.is_some();
-            j.check_at(is_over || !has_ended, Some(id.to_owned()), poll.places(), || {
-                format!("no poll after `status: {}`", task["status"])
-            });
+            let found = || format!("no poll after `status: {}`", task["status"]);
+            j.check_at(is_over || !has_ended, Some(id), poll.places(), found);
         }
-        j.untested(NO_TASK);
     }),
     ("client-tasks.ext.headers", |e, j| METHODS.iter().for_each(|method| name(e, j, method, "/params/taskId"))),
     ("client-tasks.ext.no-legacy-param", |e, j| {
-        for call in e.calls_of("tools/call") {
-            let is_absent = call.request.params().get("task").is_none();
-            j.check(is_absent, call.request, || "`task`".to_owned());
-        }
+        e.calls_of("tools/call").requests().must(j, |it| it.params().get("task").is_none(), |_| "`task`")
     }),
 ];
 
@@ -196,19 +175,14 @@ fn modern_task<'e>(call: &Call<'e>) -> Option<&'e str> {
 }
 
 /// Checks that a client asks for each task by one of these methods.
-fn followed(
-    evidence: &Evidence<'_>,
-    j: &mut Judgement,
-    task: for<'e> fn(&Call<'e>) -> Option<&'e str>,
-    methods: &[&str],
-) {
-    for (call, id) in evidence.calls().filter_map(|call| Some((call, task(&call)?))) {
-        let mut asks = methods.iter().flat_map(|method| evidence.calls_of(method));
+fn followed(e: &Evidence<'_>, j: &mut Judgement, task: for<'e> fn(&Call<'e>) -> Option<&'e str>, methods: &[&str]) {
+    for (call, id) in e.calls().filter_map(|call| Some((call, task(&call)?))) {
+        let mut asks = methods.iter().flat_map(|method| e.calls_of(method));
         let is_asked = asks.any(|it| it.request.at("/params/taskId") == id);
-        if !is_asked && !evidence.is_over() {
+        if !is_asked && !e.is_over() {
             continue;
         }
-        j.check_at(is_asked, Some(id.to_owned()), call.places(), || "no request about the task".to_owned());
+        j.check_at(is_asked, Some(id), call.places(), || "no request about the task");
     }
     j.untested(NO_TASK);
 }
@@ -218,22 +192,19 @@ fn keys(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Checks that polls of a task that works are not more frequent than its server wants.
-fn paced(evidence: &Evidence<'_>, j: &mut Judgement, member: &str) {
+fn paced(e: &Evidence<'_>, j: &mut Judgement, member: &str) {
     let mut last: BTreeMap<(usize, &str), (Call<'_>, Duration)> = BTreeMap::new();
-    for call in evidence.calls().filter(|call| call.request.kind == Kind::Request && call.method() == GET) {
-        let id = call.request.at("/params/taskId").as_str().unwrap_or_default();
+    for call in e.calls().filter(|call| call.request.kind == Kind::Request && call.method() == GET) {
+        let id = call.text("/params/taskId").unwrap_or_default();
         let key = (call.request.place.connection, id);
         if let Some((before, interval)) = last.remove(&key) {
             let gap = call.request.time.saturating_sub(before.request.time);
-            let places = vec![before.request.place, call.request.place];
-            j.check_at(gap >= interval.mul_f64(0.8), Some(id.to_owned()), places, || {
-                format!("a poll after {} of {} ms", gap.as_millis(), interval.as_millis())
-            });
+            let found = || format!("a poll after {} of {} ms", gap.as_millis(), interval.as_millis());
+            j.check_at(gap >= interval.mul_f64(0.8), Some(id), vec![before.request.place, call.request.place], found);
         }
         let interval = call.result().filter(|task| task["status"] == "working").and_then(|task| task[member].as_u64());
-        if let Some(interval) = interval {
-            last.insert(key, (call, Duration::from_millis(interval)));
-        }
+        let Some(interval) = interval else { continue };
+        last.insert(key, (call, Duration::from_millis(interval)));
     }
     j.untested("no task was polled twice, or none has an interval");
 }

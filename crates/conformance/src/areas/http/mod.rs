@@ -3,11 +3,10 @@
 use rehearse_protocol::names::{SESSION_HEADER, VERSION_HEADER};
 use serde_json::json;
 
-use super::{
-    Judge,
-    common::{answers_batch, shown},
-};
-use crate::{Case, CaseGroup, EventRef, Evidence, HttpExchange, Judgement, Kind, Material};
+use super::Judge;
+use super::common::{answers_batch, shown};
+use crate::areas::query::{Calls, Exchanges, Query};
+use crate::{Call, Case, CaseGroup, EventRef, HttpExchange, Judgement, Kind, Material};
 
 mod origin;
 mod session;
@@ -16,10 +15,8 @@ mod stream;
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("http.endpoint.post", |e, j| {
-        for call in e
-            .calls()
-            .filter(|call| matches!(call.method(), "initialize" | "server/discover") && call.request.case.is_none())
-        {
+        let is_hello = |call: &Call<'_>| matches!(call.method(), "initialize" | "server/discover");
+        for call in e.calls().plain().filter(is_hello) {
             // A server without `server/discover` has that fault.
             let is_unknown = call.error_code() == Some(-32601);
             if let Some(status) = call.status().filter(|status| !is_unknown && !matches!(status, 401 | 403)) {
@@ -27,114 +24,82 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
-    ("http.endpoint.get", stream::get),
-    ("http.endpoint.get-modern-405", |e, j| shape::earlier(e, j, "earlier/get")),
-    ("http.endpoint.delete-modern-405", |e, j| shape::earlier(e, j, "earlier/delete")),
-    ("http.endpoint.other-methods", shape::other_methods),
-    ("http.post.content-type-json-or-sse", content_type),
-    ("http.post.json-single-object", single_object),
-    ("http.post.notification-202", notification),
-    ("http.post.response-202", shape::response_accepted),
-    ("http.post.notification-refused-4xx", shape::refused_notification),
-    ("http.post.malformed-json-4xx", |e, j| {
-        shape::status(e, j, "malformed/truncated", |status| (400..500).contains(&status));
+    ("http.post.content-type-json-or-sse", |e, j| {
+        let is_malformed = |call: &Call<'_>| call.request.case.is_some_and(|case| case.starts_with("malformed/"));
+        let has_id = |call: &Call<'_>| call.request.id().is_some_and(|it| !it.is_null());
+        let requests = e.calls().filter(|call| call.request.kind == Kind::Request && has_id(call));
+        for call in requests.filter(|call| !is_malformed(call)) {
+            let Some(http) = success(&call) else { continue };
+            let media_type = http.media_type();
+            let holds = media_type == "application/json" || media_type == "text/event-stream";
+            j.check_answer(holds, &call, || match http.status {
+                Some(202) => "HTTP 202 in place of an answer".to_owned(),
+                _ => format!("{media_type:?}"),
+            });
+        }
     }),
-    ("http.post.wrong-content-type", |e, j| {
-        shape::status(e, j, "shape/text-plain", |status| (400..500).contains(&status));
-    }),
-    ("http.post.charset-param", |e, j| shape::served(e, j, "shape/charset")),
-    ("http.post.accept-json-only", shape::accept_json),
-    ("http.post.accept-wildcard", shape::accept),
-    ("http.post.accept-missing", |e, j| shape::status(e, j, "shape/accept-missing", |status| status < 500)),
-    ("http.post.concurrent-streams", shape::concurrent),
-    ("http.post.chunked-body", |e, j| shape::served(e, j, "shape/chunked")),
-    ("http.post.header-case", |e, j| shape::served(e, j, "shape/title-case")),
-    ("http.post.trailing-slash", |e, j| {
-        shape::status(e, j, "shape/slash", |status| status < 500 && !matches!(status, 301..=303));
-    }),
-    ("http.post.no-redirect", shape::redirects),
-    ("http.error.no-5xx-on-bad-input", |e, j| {
-        for (_, http) in e.exchanges().filter(|(_, http)| http.case.is_some()) {
-            // A server may be overloaded, or not know an HTTP method.
-            if let Some((status, places)) = answered(http).filter(|(status, _)| !matches!(status, 501 | 503 | 505)) {
-                let subject = http.case.map(ToOwned::to_owned);
-                j.check_at(status < 500, subject, places, || format!("HTTP {status}"));
+    ("http.post.json-single-object", |e, j| {
+        let is_json = |http: &HttpExchange<'_>| {
+            let is_success = http.status.is_some_and(|status| (200..300).contains(&status));
+            http.method == "POST" && is_success && http.media_type() == "application/json"
+        };
+        for (connection, http) in e.exchanges().filter(|(_, http)| is_json(http)) {
+            let sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
+            let sent: Vec<_> = sent.filter(|it| !it.is_from_server()).collect();
+            // A body in answer to a notification has a check of its own.
+            let Some(request) = sent.iter().find(|it| it.kind == Kind::Request) else { continue };
+            for message in connection.messages_of(http).filter(|it| !it.is_in_batch && !answers_batch(e, it)) {
+                let places = vec![request.place, message.place];
+                j.check_at(message.value.is_object(), request.method(), places, || "no single object");
             }
         }
+    }),
+    ("http.post.notification-202", |e, j| {
+        for connection in &e.connections {
+            let notifications = connection.calls().filter(|call| call.request.kind == Kind::Notification);
+            // What is not a valid notification has a check of its own.
+            for call in notifications.filter(|call| !call.request.is_in_batch && call.request.method().is_some()) {
+                let Some(http) = success(&call) else { continue };
+                let has_body = !http.body.is_empty() || connection.messages_of(http).next().is_some();
+                check_accepted(j, &call, http, has_body);
+            }
+        }
+    }),
+    ("http.error.no-5xx-on-bad-input", |e, j| {
+        // A server may be overloaded, or not know an HTTP method.
+        let is_usual = |http: &HttpExchange<'_>| !matches!(http.status, None | Some(401 | 429 | 501 | 503 | 505));
+        let all = e.exchanges().map(|(_, http)| http).filter(|http| http.case.is_some() && is_usual(http));
+        let exchanges = all.by_case();
+        exchanges.must(j, |http| http.status < Some(500), |http| format!("HTTP {}", http.status.unwrap_or_default()));
     }),
     ("http.error.body-json", |e, j| {
-        for (connection, http) in e.exchanges().filter(|(_, http)| http.method == "POST" && http.status == Some(400)) {
-            for message in connection.messages_of(http) {
-                j.check(message.error().is_some(), message, || shown(&message.value));
-            }
-        }
+        let refused = e.exchanges().filter(|(_, http)| http.method == "POST" && http.status == Some(400));
+        let messages = refused.flat_map(|(connection, http)| connection.messages_of(http));
+        messages.must(j, |message| message.error().is_some(), |message| shown(&message.value));
     }),
-    ("http.origin.invalid-403", origin::forbidden),
-    ("http.origin.validated", origin::validated),
-    ("http.origin.null", origin::null),
-    ("http.origin.absent-ok", origin::absent),
-    ("http.origin.same-ok", origin::own),
-    ("http.origin.suffix-trick", origin::suffix),
-    ("http.origin.port-mismatch", origin::port),
-    ("http.host.rebinding", origin::host),
-    ("http.cors.no-wildcard-credentials", origin::cors),
-    ("http.version.header-invalid-400", session::version_refused),
-    ("http.version.header-missing-ok", session::version_missing),
-    ("http.version.header-other-supported", session::version_other),
     ("http.version.negotiated-ok", |e, j| {
         // Other requests may be refused with status 400 for what they ask for.
-        for call in e.calls().filter(|call| call.method().ends_with("/list") || call.method() == "ping") {
-            let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
+        let is_usual = |call: &Call<'_>| call.method().ends_with("/list") || call.method() == "ping";
+        for call in e.calls().plain().filter(is_usual) {
             // Nor is a message that is not a request refused for its version.
-            let is_request = call.error_code() != Some(-32600);
-            if is_request && http.request_header(VERSION_HEADER).is_some() && http.status.is_some() {
-                j.check_call(http.status != Some(400), &call);
+            let http = call.http.filter(|_| call.error_code() != Some(-32600));
+            if http.is_some_and(|it| it.request_header(VERSION_HEADER).is_some() && it.status.is_some()) {
+                j.check_call(call.status() != Some(400), &call);
             }
         }
     }),
     ("http.session.id-visible-ascii", |e, j| {
         for (_, http) in e.exchanges() {
             let id = http.headers.and_then(|headers| headers.get(SESSION_HEADER));
-            if let (Some(id), Some(place)) = (id, http.response) {
-                let holds = id.as_bytes().iter().all(|it| (0x21..=0x7e).contains(it));
-                j.check_at(holds, None, vec![place], || format!("{:?}", String::from_utf8_lossy(id.as_bytes())));
-            }
+            let (Some(id), Some(place)) = (id, http.response) else { continue };
+            let holds = id.as_bytes().iter().all(|it| (0x21..=0x7e).contains(it));
+            j.check_at(holds, None, vec![place], || format!("{:?}", String::from_utf8_lossy(id.as_bytes())));
         }
     }),
-    ("http.session.id-entropy", session::unguessable),
-    ("http.session.header-on-initialize", session::on_initialize),
-    ("http.session.stable-id", session::stable),
-    ("http.session.missing-id-400", session::missing_id),
-    ("http.session.unknown-id-404", session::unknown_id),
-    ("http.session.terminated-404", |e, j| session::terminated(e, j, "session/after-delete")),
-    ("http.session.delete-2xx-or-405", session::deleted),
-    ("http.session.delete-unknown", session::delete_unknown),
-    ("http.session.delete-twice", |e, j| session::terminated(e, j, "session/delete-again")),
-    ("http.session.isolation", session::isolated),
-    ("http.session.ignored-modern", shape::session_ignored),
-    ("http.stream.response-included", stream::includes_response),
-    ("http.stream.no-early-close", stream::not_closed_early),
-    ("http.stream.closed-after-response", stream::closed_after_response),
-    ("http.stream.priming-event", stream::primed),
-    ("http.stream.retry-before-close", stream::retry_named),
-    ("http.stream.ids-unique", stream::unique_ids),
-    ("http.stream.resume-works", stream::resume_works),
-    ("http.stream.resume-no-foreign", stream::resume_own),
-    ("http.stream.resume-no-duplicates", stream::resume_after),
-    ("http.stream.resume-unknown-id", |e, j| stream::unusual_get(e, j, "get-stream/unknown-id")),
-    ("http.stream.get-second", |e, j| stream::unusual_get(e, j, "get-stream/second")),
-    ("http.stream.no-broadcast", stream::not_broadcast),
-    ("http.stream.no-resume-modern", |e, j| shape::served(e, j, "earlier/last-event-id")),
-    ("http.stream.no-response-on-get", stream::no_response_on_get),
-    ("http.stream.sse-syntax", stream::syntax),
-    ("http.stream.event-type", stream::event_type),
-    ("http.stream.one-message-per-event", stream::single),
-    ("http.stream.no-buffering-header", |e, j| stream::header(e, j, "x-accel-buffering", |value| value == "no")),
-    ("http.stream.cache-control", |e, j| {
-        stream::header(e, j, "cache-control", |value| value.contains("no-cache") || value.contains("no-store"));
-    }),
-    ("http.stream.related-only", stream::related),
 ];
+
+pub(super) const TABLES: &[&[(&str, Judge)]] =
+    &[JUDGES, origin::JUDGES, session::JUDGES, shape::JUDGES, stream::JUDGES];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     if !material.is_http() || material.version.is_none() {
@@ -165,66 +130,22 @@ fn hello(material: &Material, name: &str) -> Case {
 
 /// The status of an exchange and its heads, unless the server wants another client, or fewer requests.
 fn answered(http: &HttpExchange<'_>) -> Option<(u16, Vec<EventRef>)> {
-    let status = http.status.filter(|status| !matches!(status, 401 | 429))?;
-    Some((status, [Some(http.request), http.response].into_iter().flatten().collect()))
+    Some((http.status.filter(|status| !matches!(status, 401 | 429))?, http.places()))
 }
 
-fn content_type(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence
-        .calls()
-        .filter(|call| call.request.kind == Kind::Request && call.request.id().is_some_and(|it| !it.is_null()))
-    {
-        let is_malformed = call.request.case.is_some_and(|case| case.starts_with("malformed/"));
-        let Some(http) = call.http.filter(|http| http.status.is_some_and(|it| (200..300).contains(&it))) else {
-            continue;
-        };
-        if is_malformed {
-            continue;
-        }
-        let media_type = http.media_type();
-        let holds = media_type == "application/json" || media_type == "text/event-stream";
-        j.check_answer(holds, &call, || match http.status {
-            Some(202) => "HTTP 202 in place of an answer".to_owned(),
-            _ => format!("{media_type:?}"),
-        });
-    }
+fn is_client_error(status: u16) -> bool {
+    (400..500).contains(&status)
 }
 
-fn single_object(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let is_json = |http: &HttpExchange<'_>| {
-        let is_success = http.status.is_some_and(|status| (200..300).contains(&status));
-        http.method == "POST" && is_success && http.media_type() == "application/json"
-    };
-    for (connection, http) in evidence.exchanges().filter(|(_, http)| is_json(http)) {
-        let sent = http.messages.iter().filter_map(|index| connection.messages.get(*index));
-        let sent: Vec<_> = sent.filter(|it| !it.is_from_server()).collect();
-        // A body in answer to a notification has a check of its own.
-        let Some(request) = sent.iter().find(|it| it.kind == Kind::Request) else { continue };
-        for message in connection.messages_of(http).filter(|it| !it.is_in_batch && !answers_batch(evidence, it)) {
-            let places = vec![request.place, message.place];
-            let method = request.method().map(ToOwned::to_owned);
-            j.check_at(message.value.is_object(), method, places, || "no single object".to_owned());
-        }
-    }
+/// An HTTP 202 that says more than that a message was accepted.
+fn check_accepted(j: &mut Judgement, call: &Call<'_>, http: &HttpExchange<'_>, has_body: bool) {
+    j.check_answer(http.status == Some(202) && !has_body, call, || {
+        let body = if has_body { " with a body" } else { "" };
+        format!("HTTP {}{body}", http.status.unwrap_or_default())
+    });
 }
 
-fn notification(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        for call in
-            connection.calls().filter(|call| call.request.kind == Kind::Notification && !call.request.is_in_batch)
-        {
-            let Some(http) = call.http.filter(|http| http.status.is_some_and(|it| (200..300).contains(&it))) else {
-                continue;
-            };
-            // What is not a valid notification has a check of its own.
-            if call.request.method().is_none() {
-                continue;
-            }
-            let has_body = !http.body.is_empty() || connection.messages_of(http).next().is_some();
-            j.check_answer(http.status == Some(202) && !has_body, &call, || {
-                let body = if has_body { " with a body" } else { "" };
-                format!("HTTP {}{body}", http.status.unwrap_or_default())
-            });
-        }
-    }
+/// The HTTP exchange of a call that succeeded.
+fn success<'e>(call: &Call<'e>) -> Option<&'e HttpExchange<'e>> {
+    call.http.filter(|http| http.status.is_some_and(|status| (200..300).contains(&status)))
 }

@@ -3,11 +3,55 @@
 use serde_json::json;
 use url::Url;
 
-use super::{answered, hello, list};
+use super::{answered, hello, is_client_error, list};
+use crate::areas::Judge;
 use crate::{Case, CaseGroup, Evidence, HttpExchange, Judgement, Material};
 
 const EVIL: &str = "http://evil.example";
 const NOT_LOCAL: &str = "the server is not local, and may accept any origin";
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("http.origin.invalid-403", |e, j| judge(e, j, "origin", |_, status| status == 403)),
+    ("http.origin.validated", |e, j| judge(e, j, "origin", |_, status| is_client_error(status))),
+    ("http.origin.null", |e, j| judge(e, j, "origin-null", |_, status| is_client_error(status))),
+    ("http.origin.absent-ok", |e, j| {
+        for call in e.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover")) {
+            let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
+            let is_challenge = http.header("www-authenticate").is_some();
+            if http.status.is_some() && http.request_header("origin").is_none() && !is_challenge {
+                j.check_call(http.status != Some(403), &call);
+            }
+        }
+    }),
+    ("http.origin.same-ok", |e, j| judge(e, j, "origin-own", |_, status| (200..300).contains(&status))),
+    ("http.origin.suffix-trick", |e, j| {
+        // Says something only of a server that refuses the plain foreign origin.
+        let mut plain = e.http_case("origin/list").filter_map(|(_, http)| http.status);
+        if plain.any(is_client_error) {
+            judge(e, j, "origin-suffix", |_, status| is_client_error(status));
+        }
+    }),
+    ("http.origin.port-mismatch", |e, j| judge(e, j, "origin-port", |_, status| (200..300).contains(&status))),
+    ("http.host.rebinding", host),
+    ("http.cors.no-wildcard-credentials", |e, j| {
+        // No answer may allow any page to send credentials, or name a foreign page as allowed.
+        for (_, http) in e.exchanges() {
+            let (Some(allowed), Some(place)) = (http.header("access-control-allow-origin"), http.response) else {
+                continue;
+            };
+            let has_credentials = http.header("access-control-allow-credentials") == Some("true");
+            j.check_at(
+                allowed != EVIL && !(allowed == "*" && has_credentials),
+                None,
+                vec![http.request, place],
+                || {
+                    let credentials = if has_credentials { " with credentials" } else { "" };
+                    format!("`Access-Control-Allow-Origin: {allowed}`{credentials}")
+                },
+            );
+        }
+    }),
+];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let foreign = |case: Case| case.header("origin", EVIL);
@@ -48,20 +92,19 @@ fn is_loopback(endpoint: &Url) -> bool {
 }
 
 /// Checks the status of each case on a local server.
-fn judge(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&HttpExchange<'_>, u16) -> bool) {
-    if !evidence.facts.is_local {
+fn judge(e: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(&HttpExchange<'_>, u16) -> bool) {
+    if !e.facts.is_local {
         return j.untested(NOT_LOCAL);
     }
-    for (_, http) in evidence.http_case(case) {
+    for (_, http) in e.http_case(case) {
         let Some((status, places)) = answered(http) else { continue };
         if status >= 500 {
             j.untested("the server failed for another reason");
             continue;
         }
-        let subject = http.case.map(ToOwned::to_owned);
         // What the server does not offer at all needs no check.
-        if !is_missing(evidence, http, status) {
-            j.check_at(holds(http, status), subject, places, || match case {
+        if !is_missing(e, http, status) {
+            j.check_at(holds(http, status), http.case, places, || match case {
                 "host" => format!("HTTP {status}: DNS rebinding makes a page of that host one of this server"),
                 _ => format!("HTTP {status}"),
             });
@@ -79,66 +122,11 @@ fn is_missing(evidence: &Evidence<'_>, http: &HttpExchange<'_>, status: u16) -> 
     status == 405 || (status >= 400 && evidence.http_case(plain).any(|(_, plain)| plain.status == Some(status)))
 }
 
-pub(super) fn forbidden(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "origin", |_, status| status == 403);
-}
-
-pub(super) fn validated(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "origin", |_, status| (400..500).contains(&status));
-}
-
-pub(super) fn null(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "origin-null", |_, status| (400..500).contains(&status));
-}
-
-pub(super) fn own(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "origin-own", |_, status| (200..300).contains(&status));
-}
-
-pub(super) fn port(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "origin-port", |_, status| (200..300).contains(&status));
-}
-
-pub(super) fn host(evidence: &Evidence<'_>, j: &mut Judgement) {
-    judge(evidence, j, "host", |_, status| (400..500).contains(&status));
-    let endpoint = evidence.facts.endpoint.as_deref().and_then(|url| Url::parse(url).ok());
+fn host(e: &Evidence<'_>, j: &mut Judgement) {
+    judge(e, j, "host", |_, status| is_client_error(status));
+    let endpoint = e.facts.endpoint.as_deref().and_then(|url| Url::parse(url).ok());
     j.untested(match endpoint.is_some_and(|url| is_loopback(&url)) {
         true => "the server did not answer",
         false => "the server is not on a loopback address",
     });
-}
-
-/// Says something only of a server that refuses the plain foreign origin.
-pub(super) fn suffix(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let mut plain = evidence.http_case("origin/list").filter_map(|(_, http)| http.status);
-    if plain.any(|status| (400..500).contains(&status)) {
-        judge(evidence, j, "origin-suffix", |_, status| (400..500).contains(&status));
-    }
-    j.untested("the server does not check `Origin`");
-}
-
-pub(super) fn absent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover")) {
-        let Some(http) = call.http.filter(|_| call.request.case.is_none()) else { continue };
-        let is_challenge = http.header("www-authenticate").is_some();
-        if http.status.is_some() && http.request_header("origin").is_none() && !is_challenge {
-            j.check_call(http.status != Some(403), &call);
-        }
-    }
-}
-
-/// No answer may allow any page to send credentials, or name a foreign page as allowed.
-pub(super) fn cors(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (_, http) in evidence.exchanges() {
-        let (Some(allowed), Some(place)) = (http.header("access-control-allow-origin"), http.response) else {
-            continue;
-        };
-        let has_credentials = http.header("access-control-allow-credentials") == Some("true");
-        let holds = allowed != EVIL && !(allowed == "*" && has_credentials);
-        j.check_at(holds, None, vec![http.request, place], || {
-            let credentials = if has_credentials { " with credentials" } else { "" };
-            format!("`Access-Control-Allow-Origin: {allowed}`{credentials}")
-        });
-    }
-    j.untested("no answer has `Access-Control-Allow-Origin`");
 }

@@ -3,17 +3,78 @@
 use rehearse_protocol::names::{LAST_EVENT_HEADER, SESSION_HEADER, VERSION_HEADER};
 use url::Url;
 
-use super::{
-    super::{
-        common::{PAGE, is_page},
-        discover::is_dual,
-    },
-    answered, list,
-};
-use crate::{Call, Case, CaseGroup, Evidence, Judgement, Kind, Level, Material};
+use super::super::common::PAGE;
+use super::super::discover::is_dual;
+use super::{answered, check_accepted, is_client_error, list, success};
+use crate::areas::Judge;
+use crate::areas::query::Query;
+use crate::{Call, Case, CaseGroup, Evidence, HttpExchange, Judgement, Kind, Level, Material};
 
 const SPEAKS_OLDER: &str = "the server speaks older versions as well";
 const METHODS: [(&str, &str); 3] = [("shape/put", "PUT"), ("shape/patch", "PATCH"), ("shape/head", "HEAD")];
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("http.endpoint.get-modern-405", |e, j| earlier(e, j, "earlier/get")),
+    ("http.endpoint.delete-modern-405", |e, j| earlier(e, j, "earlier/delete")),
+    ("http.endpoint.other-methods", |e, j| {
+        for (name, _) in METHODS {
+            status(e, j, name, |status| is_client_error(status) || status == 501);
+        }
+    }),
+    ("http.post.response-202", |e, j| {
+        for call in e.calls().filter(|call| call.request.kind == Kind::Response && !call.request.is_in_batch) {
+            let Some(http) = success(&call) else { continue };
+            check_accepted(j, &call, http, !http.body.is_empty() || call.response.is_some());
+        }
+    }),
+    ("http.post.notification-refused-4xx", |e, j| {
+        let calls = e.case("malformed/no-method-name").filter(|call| call.status().is_some());
+        calls.must_get(j, |call| call.status() >= Some(400));
+    }),
+    ("http.post.malformed-json-4xx", |e, j| status(e, j, "malformed/truncated", is_client_error)),
+    ("http.post.wrong-content-type", |e, j| status(e, j, "shape/text-plain", is_client_error)),
+    ("http.post.charset-param", |e, j| served(e, j, "shape/charset")),
+    ("http.post.accept-json-only", |e, j| {
+        let calls = e.case("shape/accept-json").filter(|call| call.status().is_some());
+        calls.must(j, |call| !call.http.is_some_and(HttpExchange::is_stream), |_| "an event stream");
+    }),
+    ("http.post.accept-wildcard", |e, j| {
+        // Nothing in the text says that a server must understand a range in place of the two media types.
+        served(e, j, "shape/accept-any");
+        j.all_at_level(Level::Info);
+        served(e, j, "shape/accept-quality");
+    }),
+    ("http.post.accept-missing", |e, j| status(e, j, "shape/accept-missing", |status| status < 500)),
+    ("http.post.concurrent-streams", |e, j| {
+        for call in e.case("concurrent") {
+            if call.is_page() {
+                j.untested(PAGE);
+            } else if matches!(call.status(), Some(401 | 403 | 429 | 503)) {
+                j.untested("the server refused requests at the same time");
+            } else {
+                j.check_call(call.response.is_some(), &call);
+            }
+        }
+    }),
+    ("http.post.chunked-body", |e, j| served(e, j, "shape/chunked")),
+    ("http.post.header-case", |e, j| served(e, j, "shape/title-case")),
+    ("http.post.trailing-slash", |e, j| {
+        status(e, j, "shape/slash", |status| status < 500 && !matches!(status, 301..=303))
+    }),
+    ("http.post.no-redirect", |e, j| {
+        for (_, http) in e.exchanges().filter(|(_, http)| http.method == "POST" && http.case.is_none()) {
+            if let Some((status, places)) = answered(http) {
+                let found = || format!("HTTP {status} to {}", http.header("location").unwrap_or_default());
+                j.check_at(!matches!(status, 301..=303), None, places, found);
+            }
+        }
+    }),
+    ("http.session.ignored-modern", |e, j| match is_modern_only(e) {
+        true => served(e, j, "earlier/session-id"),
+        false => j.untested(SPEAKS_OLDER),
+    }),
+    ("http.stream.no-resume-modern", |e, j| served(e, j, "earlier/last-event-id")),
+];
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let list = |name: &str| list(material, name);
@@ -52,55 +113,21 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
 }
 
 /// Checks that each case is served like any other request.
-pub(super) fn served(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for call in evidence.case(case).filter(Call::is_answered) {
+fn served(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for call in e.case(case).filter(Call::is_answered) {
         match call.status() {
-            _ if is_page(&call) => j.untested(PAGE),
+            _ if call.is_page() => j.untested(PAGE),
             Some(401 | 403 | 429 | 500..) => j.untested("the server refused the request for another reason"),
-            _ => j.check_call(call.result().is_some(), &call),
-        }
-    }
-}
-
-/// Nothing in the text says that a server must understand a range in place of the two media types.
-pub(super) fn accept(evidence: &Evidence<'_>, j: &mut Judgement) {
-    served(evidence, j, "shape/accept-any");
-    for violation in &mut j.violations {
-        violation.level = Some(Level::Info);
-    }
-    served(evidence, j, "shape/accept-quality");
-}
-
-pub(super) fn accept_json(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("shape/accept-json") {
-        if let Some(http) = call.http.filter(|http| http.status.is_some()) {
-            j.check_answer(!http.is_stream(), &call, || "an event stream".to_owned());
+            _ => j.check_call(call.has_result(), &call),
         }
     }
 }
 
 /// Checks the status of each case.
-pub(super) fn status(evidence: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(u16) -> bool) {
-    for (_, http) in evidence.http_case(case) {
+fn status(e: &Evidence<'_>, j: &mut Judgement, case: &str, holds: impl Fn(u16) -> bool) {
+    for (_, http) in e.http_case(case) {
         if let Some((status, places)) = answered(http) {
-            let subject = http.case.map(ToOwned::to_owned);
-            j.check_at(holds(status), subject, places, || format!("HTTP {status}"));
-        }
-    }
-}
-
-pub(super) fn other_methods(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (name, _) in METHODS {
-        status(evidence, j, name, |status| (400..500).contains(&status) || status == 501);
-    }
-}
-
-pub(super) fn redirects(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (_, http) in evidence.exchanges().filter(|(_, http)| http.method == "POST" && http.case.is_none()) {
-        if let Some((status, places)) = answered(http) {
-            j.check_at(!matches!(status, 301..=303), None, places, || {
-                format!("HTTP {status} to {}", http.header("location").unwrap_or_default())
-            });
+            j.check_at(holds(status), http.case, places, || format!("HTTP {status}"));
         }
     }
 }
@@ -114,48 +141,9 @@ fn is_modern_only(evidence: &Evidence<'_>) -> bool {
     versions.next() == Some(true) && !is_dual(evidence)
 }
 
-pub(super) fn earlier(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    if !is_modern_only(evidence) {
+fn earlier(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    if !is_modern_only(e) {
         return j.untested(SPEAKS_OLDER);
     }
-    status(evidence, j, case, |status| status == 405);
-}
-
-pub(super) fn session_ignored(evidence: &Evidence<'_>, j: &mut Judgement) {
-    match is_modern_only(evidence) {
-        true => served(evidence, j, "earlier/session-id"),
-        false => j.untested(SPEAKS_OLDER),
-    }
-}
-
-pub(super) fn concurrent(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("concurrent") {
-        if is_page(&call) {
-            j.untested(PAGE);
-        } else if matches!(call.status(), Some(401 | 403 | 429 | 503)) {
-            j.untested("the server refused requests at the same time");
-        } else {
-            j.check_call(call.response.is_some(), &call);
-        }
-    }
-}
-
-pub(super) fn refused_notification(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.case("malformed/no-method-name").filter(|call| call.status().is_some()) {
-        j.check_call(call.status() >= Some(400), &call);
-    }
-}
-
-pub(super) fn response_accepted(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for call in evidence.calls().filter(|call| call.request.kind == Kind::Response && !call.request.is_in_batch) {
-        let Some(http) = call.http.filter(|http| http.status.is_some_and(|it| (200..300).contains(&it))) else {
-            continue;
-        };
-        let has_body = !http.body.is_empty() || call.response.is_some();
-        j.check_answer(http.status == Some(202) && !has_body, &call, || {
-            let body = if has_body { " with a body" } else { "" };
-            format!("HTTP {}{body}", http.status.unwrap_or_default())
-        });
-    }
-    j.untested("the server accepted no response");
+    status(e, j, case, |status| status == 405);
 }

@@ -12,7 +12,9 @@ use rehearse_protocol::{
 };
 use serde_json::Value;
 
-use super::{super::common::answers_batch, answered};
+use super::{super::common::answers_batch, answered, is_client_error};
+use crate::areas::Judge;
+use crate::areas::query::Query;
 use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Level, Message, connection::as_other_type};
 
 /// The time within which the same message on two streams is taken for one.
@@ -22,17 +24,210 @@ const TIME_TO_CLOSE: Duration = Duration::from_millis(300);
 const NO_STREAM: &str = "no request was answered with an event stream";
 const NOT_RESUMED: &str = "no stream had an event id to resume from";
 
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("http.endpoint.get", |e, j| {
+        for (_, http) in e.http_case("get-stream/get") {
+            if let Some((status, places)) = answered(http).filter(|(status, _)| *status != 503) {
+                let holds = status == 405 || (status == 200 && http.is_stream()) || matches!(status, 401..=403 | 409);
+                j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
+            }
+        }
+    }),
+    ("http.stream.response-included", |e, j| {
+        streams(e, j, |j, stream| {
+            // One with event ids may go on after a reconnection.
+            if stream.http.is_whole == Some(true) && (stream.response().is_some() || !has_ids(&decoded(stream.http))) {
+                j.check_at(stream.response().is_some(), None, stream.places(), || "the end of the stream");
+            }
+        });
+    }),
+    ("http.stream.no-early-close", |e, j| {
+        streams(e, j, |j, stream| {
+            if stream.http.is_whole == Some(true) {
+                j.check_at(!stream.is_closed_early(), None, stream.places(), || "the end of the stream");
+            }
+        });
+    }),
+    ("http.stream.closed-after-response", |e, j| {
+        streams(e, j, |j, stream| {
+            // The prober itself drops these.
+            let is_dropped = stream
+                .http
+                .case
+                .is_some_and(|case| ["resume/", "listen/", "cancel"].iter().any(|probe| case.starts_with(probe)));
+            let is_due = |response: &&Message<'_>| {
+                stream.http.is_whole.is_some() || stream.connection.waited(response) >= TIME_TO_CLOSE
+            };
+            if let Some(response) = stream.response().filter(|_| !is_dropped).filter(is_due) {
+                j.check(stream.http.is_whole.is_some(), response, || "a stream that stays open");
+            }
+        });
+    }),
+    ("http.stream.priming-event", |e, j| {
+        // Without any event ids, the server does not want to be reconnected to.
+        streams(e, j, |j, stream| {
+            let events = decoded(stream.http);
+            let is_judged = has_ids(&events) && stream.is_of_client_of(e.version);
+            if let Some(first) = events.first().filter(|_| is_judged) {
+                let is_empty = first.data.as_ref().is_none_or(|data| data.is_empty());
+                let holds = first.id.is_some() && is_empty;
+                j.check_at(holds, None, stream.places(), || "a first event without an id, or with data");
+            }
+        });
+    }),
+    ("http.stream.retry-before-close", |e, j| {
+        streams(e, j, |j, stream| {
+            let events = decoded(stream.http);
+            if stream.is_closed_early() && has_ids(&events) {
+                let has_retry = events.iter().any(|event| event.retry.is_some());
+                j.check_at(has_retry, None, stream.places(), || "the end of the connection without it");
+            }
+        });
+    }),
+    ("http.stream.ids-unique", |e, j| {
+        for connection in &e.connections {
+            let mut seen = HashSet::new();
+            let streams = connection.exchanges.values().filter(|http| http.is_stream());
+            for http in streams.filter(|http| !http.is_resumed()) {
+                for id in decoded(http).into_iter().filter_map(|event| event.id).filter(|id| !id.is_empty()) {
+                    j.check_at(seen.insert(id.clone()), None, vec![http.request], || format!("the id {id:?} again"));
+                }
+            }
+        }
+    }),
+    ("http.stream.resume-works", |e, j| {
+        // Only an event that primes the client promises that the stream can be resumed, until all of it has been sent.
+        resumed(e, |resumed, _| {
+            let Some(id) = resumed.request_id() else { return };
+            let is_continued = resumed.responses(resumed.http).any(|it| it == id);
+            let primes =
+                |event: &sse::Event| event.id.is_some() && event.data.as_ref().is_none_or(|data| data.is_empty());
+            let is_promised = decoded(resumed.from).first().is_some_and(primes);
+            let is_complete = resumed.responses(resumed.from).any(|it| it == id);
+            let is_refused = resumed.http.status.is_some_and(|status| status >= 400);
+            if is_continued || (is_promised && !is_complete && is_refused) {
+                let found = || format!("HTTP {}", resumed.http.status.unwrap_or_default());
+                j.check_at(is_continued, None, resumed.places(), found);
+            }
+        });
+        j.untested(NOT_RESUMED);
+    }),
+    ("http.stream.resume-no-foreign", |e, j| {
+        resumed(e, |resumed, owners| {
+            if !resumed.http.is_stream() || resumed.http.body.is_empty() {
+                return;
+            }
+            // An id of the other type has a check of its own.
+            let own = resumed.request_id().map(|id| [id.to_string(), as_other_type(id)]).unwrap_or_default();
+            let foreign = resumed.responses(resumed.http).find(|id| !id.is_null() && !own.contains(&id.to_string()));
+            let origin = |id: &String| owners.get(id).is_some_and(|owner| Some(owner) != owners.get(resumed.last_id));
+            let replayed = decoded(resumed.http).into_iter().filter_map(|event| event.id).find(origin);
+            j.check_at(foreign.is_none() && replayed.is_none(), None, resumed.places(), || match (foreign, replayed) {
+                (Some(id), _) => format!("the response to the request {id}"),
+                (None, id) => format!("the event {:?} of another stream", id.unwrap_or_default()),
+            });
+        });
+        j.untested(NOT_RESUMED);
+    }),
+    ("http.stream.resume-no-duplicates", |e, j| {
+        resumed(e, |resumed, _| {
+            let events = decoded(resumed.http);
+            if has_ids(&events) {
+                let again = events.iter().any(|event| event.id.as_deref() == Some(resumed.last_id));
+                j.check_at(!again, None, resumed.places(), || format!("the event {:?} again", resumed.last_id));
+            }
+        });
+    }),
+    ("http.stream.resume-unknown-id", |e, j| unusual_get(e, j, "get-stream/unknown-id")),
+    ("http.stream.get-second", |e, j| unusual_get(e, j, "get-stream/second")),
+    ("http.stream.no-broadcast", |e, j| {
+        // No message must be on two streams. Each call of a tool may send the same notifications on its own stream: what counts
+        // is a message that is on the stream of a GET as well.
+        for connection in &e.connections {
+            let mut seen = HashMap::new();
+            for message in connection.received().filter(|it| !it.is_in_batch && is_distinct(it)) {
+                let Some(http) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else {
+                    continue;
+                };
+                if http.is_resumed() {
+                    continue;
+                }
+                let before = seen.insert(message.bytes, (message, http.method));
+                let twice = before.filter(|(first, method)| {
+                    let is_close = message.time.saturating_sub(first.time) < AT_ONCE;
+                    first.exchange != message.exchange && is_close && (http.method == "GET" || *method == "GET")
+                });
+                let places = twice.map(|(first, _)| first.place).into_iter().chain([message.place]).collect();
+                let method = message.method().unwrap_or_default();
+                j.check_at(twice.is_none(), Some(method), places, || "it on two streams");
+                j.at_level_if(twice.is_some() && message.kind == Kind::Notification, Level::Derived);
+            }
+        }
+    }),
+    ("http.stream.no-response-on-get", |e, j| {
+        for (connection, http) in e.exchanges().filter(|(_, http)| http.method == "GET" && http.is_stream()) {
+            if !http.is_resumed() {
+                let response = connection.messages_of(http).find(|it| it.kind == Kind::Response);
+                let place = response.map_or(http.request, |it| it.place);
+                j.check_at(response.is_none(), None, vec![place], || "a response");
+            }
+        }
+    }),
+    ("http.stream.sse-syntax", |e, j| {
+        events(e, j, |j, places, event| {
+            let data = event.data.as_deref().unwrap_or_default();
+            if is_message(event) && !data.is_empty() {
+                let is_json = serde_json::from_slice::<Value>(data).is_ok();
+                j.check_at(is_json, None, places, || format!("{:?}", String::from_utf8_lossy(data)));
+            }
+        });
+    }),
+    ("http.stream.event-type", |e, j| {
+        // Events of another type that are not messages, such as signs of life, do no harm.
+        events(e, j, |j, places, event| {
+            let data = event.data.as_deref().unwrap_or_default();
+            let is_rpc = || serde_json::from_slice::<Value>(data).is_ok_and(|value| value.get("jsonrpc").is_some());
+            if is_message(event) || is_rpc() {
+                let found = || format!("a message of the type {:?}", event.event.clone().unwrap_or_default());
+                j.check_at(is_message(event), None, places, found);
+            }
+        });
+    }),
+    ("http.stream.one-message-per-event", |e, j| {
+        for (connection, http) in e.exchanges().filter(|(_, http)| http.is_stream()) {
+            let messages = connection.messages_of(http).filter(|it| !it.is_in_batch && !it.value.is_null());
+            messages.filter(|it| !answers_batch(e, it)).must(
+                j,
+                |message| message.value.is_object() || e.version == Version::V2025_03_26,
+                |_| "no single message",
+            );
+        }
+    }),
+    ("http.stream.no-buffering-header", |e, j| header(e, j, "x-accel-buffering", |value| value == "no")),
+    ("http.stream.cache-control", |e, j| {
+        header(e, j, "cache-control", |value| value.contains("no-cache") || value.contains("no-store"))
+    }),
+    ("http.stream.related-only", |e, j| {
+        streams(e, j, |j, stream| {
+            for message in stream.connection.messages_of(stream.http).filter(|it| it.kind == Kind::Notification) {
+                let method = message.method().unwrap_or_default();
+                let holds = !method.ends_with("/list_changed") && method != "notifications/resources/updated";
+                j.check_subject(holds, method, message, || "it on the stream of a request");
+            }
+        });
+    }),
+];
+
 fn is_listen(http: &HttpExchange<'_>) -> bool {
     http.request_header(METHOD_HEADER) == Some("subscriptions/listen")
 }
 
 /// The event streams of POSTs with a request that was not cancelled.
-fn streams(evidence: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Stream<'_, '_>)) {
-    for connection in &evidence.connections {
+fn streams(e: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Stream<'_, '_>)) {
+    for connection in &e.connections {
         let cancelled: HashSet<_> = connection
-            .messages
-            .iter()
-            .filter(|it| !it.is_from_server() && it.method() == Some("notifications/cancelled"))
+            .sent()
+            .filter(|it| it.method() == Some("notifications/cancelled"))
             .map(|it| it.at("/params/requestId").to_string())
             .collect();
         let streams = connection.exchanges.values().filter(|http| http.method == "POST" && http.is_stream());
@@ -89,111 +284,20 @@ fn has_ids(events: &[sse::Event]) -> bool {
     events.iter().any(|event| event.id.as_ref().is_some_and(|id| !id.is_empty()))
 }
 
-pub(super) fn includes_response(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        // One with event ids may go on after a reconnection.
-        if stream.http.is_whole == Some(true) && (stream.response().is_some() || !has_ids(&decoded(stream.http))) {
-            j.check_at(stream.response().is_some(), None, stream.places(), || "the end of the stream".to_owned());
-        }
-    });
-}
-
-pub(super) fn not_closed_early(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        if stream.http.is_whole == Some(true) {
-            j.check_at(!stream.is_closed_early(), None, stream.places(), || "the end of the stream".to_owned());
-        }
-    });
-}
-
-pub(super) fn closed_after_response(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        // The prober itself drops these.
-        let is_dropped = stream
-            .http
-            .case
-            .is_some_and(|case| ["resume/", "listen/", "cancel"].iter().any(|probe| case.starts_with(probe)));
-        let is_due = |response: &&Message<'_>| {
-            stream.http.is_whole.is_some() || stream.connection.waited(response) >= TIME_TO_CLOSE
-        };
-        if let Some(response) = stream.response().filter(|_| !is_dropped).filter(is_due) {
-            j.check(stream.http.is_whole.is_some(), response, || "a stream that stays open".to_owned());
-        }
-    });
-}
-
-/// Without any event ids, the server does not want to be reconnected to.
-pub(super) fn primed(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        let events = decoded(stream.http);
-        let is_judged = has_ids(&events) && stream.is_of_client_of(evidence.version);
-        if let Some(first) = events.first().filter(|_| is_judged) {
-            let is_empty = first.data.as_ref().is_none_or(|data| data.is_empty());
-            let holds = first.id.is_some() && is_empty;
-            j.check_at(holds, None, stream.places(), || "a first event without an id, or with data".to_owned());
-        }
-    });
-}
-
-pub(super) fn retry_named(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        let events = decoded(stream.http);
-        if stream.is_closed_early() && has_ids(&events) {
-            let has_retry = events.iter().any(|event| event.retry.is_some());
-            j.check_at(has_retry, None, stream.places(), || "the end of the connection without it".to_owned());
-        }
-    });
-    j.untested("no stream was closed before its response");
-}
-
-pub(super) fn related(evidence: &Evidence<'_>, j: &mut Judgement) {
-    streams(evidence, j, |j, stream| {
-        for message in stream.connection.messages_of(stream.http).filter(|it| it.kind == Kind::Notification) {
-            let method = message.method().unwrap_or_default();
-            let holds = !method.ends_with("/list_changed") && method != "notifications/resources/updated";
-            j.check_subject(holds, method, message, || "it on the stream of a request".to_owned());
-        }
-    });
-}
-
-pub(super) fn get(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (_, http) in evidence.http_case("get-stream/get") {
-        if let Some((status, places)) = answered(http).filter(|(status, _)| *status != 503) {
-            let holds = status == 405 || (status == 200 && http.is_stream()) || matches!(status, 401..=403 | 409);
-            j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
-        }
-    }
-}
-
 /// Records what else a server does with a GET: a stream, or a refusal.
-pub(super) fn unusual_get(evidence: &Evidence<'_>, j: &mut Judgement, case: &str) {
-    for (_, http) in evidence.http_case(case) {
+fn unusual_get(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
+    for (_, http) in e.http_case(case) {
         if let Some((status, places)) = answered(http) {
-            let holds = (status == 200 && http.is_stream()) || (400..500).contains(&status);
+            let holds = (status == 200 && http.is_stream()) || is_client_error(status);
             j.check_at(holds, None, places, || format!("HTTP {status} {}", http.media_type()));
         }
     }
-}
-
-pub(super) fn no_response_on_get(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (connection, http) in evidence.exchanges().filter(|(_, http)| http.method == "GET" && http.is_stream()) {
-        if !http.is_resumed() {
-            let response = connection.messages_of(http).find(|it| it.kind == Kind::Response);
-            let place = response.map_or(http.request, |it| it.place);
-            j.check_at(response.is_none(), None, vec![place], || "a response".to_owned());
-        }
-    }
-    j.untested("the server offers no stream to GET");
 }
 
 /// Calls `judge` with every event of every stream.
-fn events(
-    evidence: &Evidence<'_>,
-    j: &mut Judgement,
-    mut judge: impl FnMut(&mut Judgement, Vec<EventRef>, &sse::Event),
-) {
-    for (_, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
-        let places: Vec<_> = [Some(http.request), http.response].into_iter().flatten().collect();
+fn events(e: &Evidence<'_>, j: &mut Judgement, mut judge: impl FnMut(&mut Judgement, Vec<EventRef>, &sse::Event)) {
+    for (_, http) in e.exchanges().filter(|(_, http)| http.is_stream()) {
+        let places: Vec<_> = http.places();
         for event in decoded(http) {
             judge(j, places.clone(), &event);
         }
@@ -204,42 +308,9 @@ fn is_message(event: &sse::Event) -> bool {
     matches!(event.event.as_deref(), None | Some("" | "message"))
 }
 
-pub(super) fn syntax(evidence: &Evidence<'_>, j: &mut Judgement) {
-    events(evidence, j, |j, places, event| {
-        let data = event.data.as_deref().unwrap_or_default();
-        if is_message(event) && !data.is_empty() {
-            let is_json = serde_json::from_slice::<Value>(data).is_ok();
-            j.check_at(is_json, None, places, || format!("{:?}", String::from_utf8_lossy(data)));
-        }
-    });
-}
-
-/// Events of another type that are not messages, such as signs of life, do no harm.
-pub(super) fn event_type(evidence: &Evidence<'_>, j: &mut Judgement) {
-    events(evidence, j, |j, places, event| {
-        let data = event.data.as_deref().unwrap_or_default();
-        let is_rpc = || serde_json::from_slice::<Value>(data).is_ok_and(|value| value.get("jsonrpc").is_some());
-        if is_message(event) || is_rpc() {
-            j.check_at(is_message(event), None, places, || {
-                format!("a message of the type {:?}", event.event.clone().unwrap_or_default())
-            });
-        }
-    });
-}
-
-pub(super) fn single(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (connection, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
-        let messages = connection.messages_of(http).filter(|it| !it.is_in_batch && !it.value.is_null());
-        for message in messages.filter(|it| !answers_batch(evidence, it)) {
-            let holds = message.value.is_object() || evidence.version == Version::V2025_03_26;
-            j.check(holds, message, || "no single message".to_owned());
-        }
-    }
-}
-
 /// Checks a header of every event stream.
-pub(super) fn header(evidence: &Evidence<'_>, j: &mut Judgement, name: &str, holds: impl Fn(&str) -> bool) {
-    for (_, http) in evidence.exchanges().filter(|(_, http)| http.is_stream()) {
+fn header(e: &Evidence<'_>, j: &mut Judgement, name: &str, holds: impl Fn(&str) -> bool) {
+    for (_, http) in e.exchanges().filter(|(_, http)| http.is_stream()) {
         let value = http.header(name).unwrap_or_default();
         j.check_at(holds(value), None, http.response.into_iter().collect(), || match value {
             "" => "no such header".to_owned(),
@@ -249,51 +320,11 @@ pub(super) fn header(evidence: &Evidence<'_>, j: &mut Judgement, name: &str, hol
     j.untested(NO_STREAM);
 }
 
-pub(super) fn unique_ids(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut seen = HashSet::new();
-        let streams = connection.exchanges.values().filter(|http| http.is_stream());
-        for http in streams.filter(|http| !http.is_resumed()) {
-            for id in decoded(http).into_iter().filter_map(|event| event.id).filter(|id| !id.is_empty()) {
-                let is_new = seen.insert(id.clone());
-                j.check_at(is_new, None, vec![http.request], || format!("the id {id:?} again"));
-            }
-        }
-    }
-}
-
 /// Whether two messages of the same text are one message. Two changes of the same list look alike.
 fn is_distinct(message: &Message<'_>) -> bool {
     let method = message.method().unwrap_or_default();
     let is_change = method.ends_with("/list_changed") || method == "notifications/resources/updated";
     message.kind == Kind::Request || (message.kind == Kind::Notification && !is_change && !message.params().is_null())
-}
-
-/// No message must be on two streams. Each call of a tool may send the same notifications on its own stream: what counts
-/// is a message that is on the stream of a GET as well.
-pub(super) fn not_broadcast(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for connection in &evidence.connections {
-        let mut seen = HashMap::new();
-        for message in connection.messages.iter().filter(|it| it.is_from_server() && !it.is_in_batch && is_distinct(it))
-        {
-            let Some(http) = message.exchange.and_then(|number| connection.exchanges.get(&number)) else { continue };
-            if http.is_resumed() {
-                continue;
-            }
-            let before = seen.insert(message.bytes, (message, http.method));
-            let twice = before.filter(|(first, method)| {
-                let is_close = message.time.saturating_sub(first.time) < AT_ONCE;
-                first.exchange != message.exchange && is_close && (http.method == "GET" || *method == "GET")
-            });
-            let places = twice.map(|(first, _)| first.place).into_iter().chain([message.place]).collect();
-            let method = message.method().unwrap_or_default();
-            j.check_at(twice.is_none(), Some(method.to_owned()), places, || "it on two streams".to_owned());
-            if twice.is_some() && message.kind == Kind::Notification {
-                j.at_level(Level::Derived);
-            }
-        }
-    }
-    j.untested("the server sent nothing of its own");
 }
 
 /// A stream that was resumed, with the stream that it continues.
@@ -335,53 +366,6 @@ impl Resumed<'_, '_> {
     fn responses<'a>(&'a self, http: &'a HttpExchange<'_>) -> impl Iterator<Item = &'a Value> {
         self.connection.messages_of(http).filter(|it| it.kind == Kind::Response).filter_map(|it| it.id())
     }
-}
-
-/// Only an event that primes the client promises that the stream can be resumed, until all of it has been sent.
-pub(super) fn resume_works(evidence: &Evidence<'_>, j: &mut Judgement) {
-    resumed(evidence, |resumed, _| {
-        let Some(id) = resumed.request_id() else { return };
-        let is_continued = resumed.responses(resumed.http).any(|it| it == id);
-        let primes = |event: &sse::Event| event.id.is_some() && event.data.as_ref().is_none_or(|data| data.is_empty());
-        let is_promised = decoded(resumed.from).first().is_some_and(primes);
-        let is_complete = resumed.responses(resumed.from).any(|it| it == id);
-        let is_refused = resumed.http.status.is_some_and(|status| status >= 400);
-        if is_continued || (is_promised && !is_complete && is_refused) {
-            j.check_at(is_continued, None, resumed.places(), || {
-                format!("HTTP {}", resumed.http.status.unwrap_or_default())
-            });
-        }
-    });
-    j.untested(NOT_RESUMED);
-}
-
-pub(super) fn resume_own(evidence: &Evidence<'_>, j: &mut Judgement) {
-    resumed(evidence, |resumed, owners| {
-        if !resumed.http.is_stream() || resumed.http.body.is_empty() {
-            return;
-        }
-        // An id of the other type has a check of its own.
-        let own = resumed.request_id().map(|id| [id.to_string(), as_other_type(id)]).unwrap_or_default();
-        let foreign = resumed.responses(resumed.http).find(|id| !id.is_null() && !own.contains(&id.to_string()));
-        let origin = |id: &String| owners.get(id).is_some_and(|owner| Some(owner) != owners.get(resumed.last_id));
-        let replayed = decoded(resumed.http).into_iter().filter_map(|event| event.id).find(origin);
-        j.check_at(foreign.is_none() && replayed.is_none(), None, resumed.places(), || match (foreign, replayed) {
-            (Some(id), _) => format!("the response to the request {id}"),
-            (None, id) => format!("the event {:?} of another stream", id.unwrap_or_default()),
-        });
-    });
-    j.untested(NOT_RESUMED);
-}
-
-pub(super) fn resume_after(evidence: &Evidence<'_>, j: &mut Judgement) {
-    resumed(evidence, |resumed, _| {
-        let events = decoded(resumed.http);
-        if has_ids(&events) {
-            let again = events.iter().any(|event| event.id.as_deref() == Some(resumed.last_id));
-            j.check_at(!again, None, resumed.places(), || format!("the event {:?} again", resumed.last_id));
-        }
-    });
-    j.untested(NOT_RESUMED);
 }
 
 #[cfg(test)]

@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{TOOLS, is_read_only};
-use crate::{
-    Call, Connection, Evidence, Judgement,
-    areas::common::{is_case_of, items},
-};
+use crate::areas::common::{is_case_of, items};
+use crate::{Call, Connection, Evidence, Judgement};
 
 /// What was seen at one time.
 struct Seen<'e> {
@@ -33,18 +31,18 @@ impl Seen<'_> {
 
 /// Judges calls between `effects/before`, which is seen twice, and `effects/after`. What differs without a call between,
 /// in `effects/again` or in the connection `effects/idle`, changes by itself.
-pub(super) fn judge(evidence: &Evidence<'_>, j: &mut Judgement) {
+pub(super) fn judge(e: &Evidence<'_>, j: &mut Judgement) {
     let read_only: BTreeSet<_> =
-        items(evidence, TOOLS).filter(|(tool, ..)| is_read_only(tool)).map(|(_, name, _)| name).collect();
-    let idle: Vec<_> = evidence.connections.iter().map(|it| seen(it, "effects/idle")).collect();
-    for connection in &evidence.connections {
+        items(e, TOOLS).filter(|(tool, ..)| is_read_only(tool)).map(|(_, name, _)| name).collect();
+    let idle: Vec<_> = e.connections.iter().map(|it| seen(it, "effects/idle")).collect();
+    for connection in &e.connections {
         let (before, after) = (seen(connection, "effects/before"), seen(connection, "effects/after"));
         let ([first, second], Some(last)) = (before.as_slice(), after.first()) else { continue };
         let calls: Vec<_> = connection.calls().collect();
         let place = |case: &str| calls.iter().position(|call| is_case_of(call, case));
         let (Some(from), Some(to)) = (place("effects/before"), place("effects/after")) else { continue };
         let between = calls[from..to].iter().filter(|call| call.method() == "tools/call");
-        let called: BTreeSet<_> = between.clone().filter_map(|call| call.request.at("/params/name").as_str()).collect();
+        let called: BTreeSet<_> = between.clone().filter_map(|call| call.text("/params/name")).collect();
         if called.is_empty() || !called.iter().all(|name| read_only.contains(name)) {
             j.untested("other tools were called at the same time");
             continue;
@@ -60,9 +58,8 @@ pub(super) fn judge(evidence: &Evidence<'_>, j: &mut Judgement) {
         let mut places: Vec<_> = between.map(|call| call.request.place).collect();
         places.extend(calls[to..].iter().take(1).flat_map(Call::places));
         let names = called.into_iter().collect::<Vec<_>>().join(" or ");
-        j.check_at(changed.is_none(), Some(names), places, || {
-            changed.map(|(uri, what)| format!("{what} {uri} after the call")).unwrap_or_default()
-        });
+        let found = || changed.map(|(uri, what)| format!("{what} {uri} after the call")).unwrap_or_default();
+        j.check_at(changed.is_none(), Some(&names), places, found);
     }
 }
 
@@ -75,7 +72,7 @@ fn seen<'e>(connection: &'e Connection<'_>, case: &str) -> Vec<Seen<'e>> {
             let listed = result.filter(|it| !it["nextCursor"].is_string()).and_then(|it| it["resources"].as_array());
             let listed = listed.map(|it| it.iter().filter_map(|it| it["uri"].as_str()).collect());
             all.push(Seen { listed, texts: BTreeMap::new() });
-        } else if let (Some(seen), Some(uri)) = (all.last_mut(), call.request.at("/params/uri").as_str()) {
+        } else if let (Some(seen), Some(uri)) = (all.last_mut(), call.text("/params/uri")) {
             seen.texts.insert(uri, result.and_then(text_of));
         }
     }

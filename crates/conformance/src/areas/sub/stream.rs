@@ -88,12 +88,11 @@ pub(super) fn all_streams<'e>(evidence: &'e Evidence<'_>) -> Vec<Stream<'e>> {
             numbers.insert((call.request.exchange, stream_id(call.request, call.request.at("/id"))), streams.len());
             streams.push(Stream { call, messages: Vec::new() });
         }
-        let sent = connection.messages.iter().filter(|it| it.is_from_server() && it.kind == Kind::Notification);
+        let sent = connection.received().filter(|it| it.kind == Kind::Notification);
         for message in sent.filter(|_| !numbers.is_empty()) {
             let number = numbers.get(&(message.exchange, stream_id(message, tag(message))));
-            if let Some(stream) = number.and_then(|number| streams.get_mut(*number)) {
-                stream.messages.push(message);
-            }
+            let Some(stream) = number.and_then(|number| streams.get_mut(*number)) else { continue };
+            stream.messages.push(message);
         }
     }
     streams

@@ -24,7 +24,6 @@ use bytes::Bytes;
 use reqwest::{
     Url,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue},
-    redirect,
 };
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -123,8 +122,7 @@ impl HttpModel {
             (Some(key), _) => headers.insert(AUTHORIZATION, secret(format!("Bearer {}", key.0))?),
             (None, _) => None,
         };
-        // A redirect could take the key to another server.
-        let builder = http_client::builder(http_client::is_loopback(&url)).redirect(redirect::Policy::none());
+        let builder = http_client::builder(http_client::is_loopback(&url));
         let http = builder.default_headers(headers).build();
         let http = http.map_err(|error| InvalidOptions::Client(http_client::describe(error)))?;
         let endpoint = http_client::display_url(url.as_str());
@@ -166,7 +164,8 @@ impl HttpModel {
                 deltas(Delta::Retry { error: error.to_string(), wait });
             }
         };
-        self.options.retry.run(attempt, || !has_begun.load(Ordering::Relaxed), on_retry).await
+        let response = self.options.retry.run(attempt, || !has_begun.load(Ordering::Relaxed), on_retry).await?;
+        Ok(self.options.key.as_ref().map_or_else(|| response.clone(), |key| key.hide_in_response(&response)))
     }
 
     fn body(&self, request: &Request<'_>, is_streamed: bool) -> Result<Bytes, ModelError> {
@@ -221,6 +220,12 @@ impl ApiKey {
     /// Replaces the key in a text. Short texts are no secrets, and occur by chance.
     fn hide_in(&self, text: &str) -> String {
         if self.0.len() < MIN_KEY_LENGTH { text.to_owned() } else { text.replace(&self.0, "***") }
+    }
+
+    /// The answer without the key, which a provider may repeat.
+    fn hide_in_response(&self, response: &Response) -> Response {
+        let masked = serde_json::to_string(response).map(|text| self.hide_in(&text));
+        masked.and_then(|text| serde_json::from_str(&text)).unwrap_or_else(|_| response.clone())
     }
 }
 

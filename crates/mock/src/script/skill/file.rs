@@ -3,10 +3,10 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::digest::{SHA256, digest};
 
+use super::super::keys::KEYS;
 use super::resource::{SCHEME, SkillResource, quote};
 use rehearse_document::{Entry, Node, Problem, Problems, Span, Value};
 
-const CONTENTS: &[&str] = &["text", "blob"];
 /// Binary types are recognised too, in case a file with such a name has text.
 const MIME_TYPES: &[(&str, &str)] = &[
     ("css", "text/css"),
@@ -77,8 +77,8 @@ impl SkillFile {
         let Value::Mapping(_) = entry.node.value else {
             return Ok(SkillFile::text(path, entry.node.str()?, entry.key_span));
         };
-        let fields = entry.node.fields("a file of a skill", &["text", "blob", "mimeType", "digest", "size"])?;
-        let Entry { key, node, .. } = fields.exactly_one(CONTENTS)?;
+        let fields = KEYS.fields(&entry.node, "skillFile")?;
+        let Entry { key, node, .. } = fields.exactly_one(&KEYS.choices("skillFile"))?;
         let mut file = match key.as_str() {
             "blob" => {
                 let bytes = STANDARD.decode(node.str()?).map_err(|_| {

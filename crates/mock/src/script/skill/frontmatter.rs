@@ -1,10 +1,13 @@
 //! The frontmatter of a `SKILL.md`: read from the script, and written as JSON for the entry and as YAML for the file.
 
+use super::super::keys::KEYS;
 use rehearse_document::{Entry, Fields, Node, Problem, Problems, Value};
 use rehearse_protocol::names::PREFIX;
 
-/// The fields of the Agent Skills specification, which are keys of a skill in a script.
-pub(super) const FIELDS: &[&str] = &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+/// Whether this is a field of the Agent Skills specification, which is a key of a skill in a script.
+pub(super) fn is_field(key: &str) -> bool {
+    KEYS.keys("frontmatter").contains(&key)
+}
 
 #[derive(Debug)]
 pub(super) struct Frontmatter {
@@ -30,7 +33,7 @@ impl Frontmatter {
         let description =
             fields.required("description").and_then(|node| check_length(node, "description", 1024).map(|()| node));
         let (name, description, (), ()) = Problems::all4(name, description, texts, maps)?;
-        let own = fields.node().entries()?.iter().filter(|entry| FIELDS.contains(&entry.key.as_str()));
+        let own = fields.node().entries()?.iter().filter(|entry| is_field(&entry.key));
         let more = fields.get("frontmatter").and_then(|node| node.as_entries()).unwrap_or_default();
         let entries: Vec<_> = own.chain(more).collect();
         let mut yaml = String::new();
@@ -108,7 +111,7 @@ fn check_metadata(node: &Node) -> Result<(), Problems> {
 }
 
 fn check_more(node: &Node) -> Result<(), Problems> {
-    match node.entries()?.iter().find(|entry| FIELDS.contains(&entry.key.as_str())) {
+    match node.entries()?.iter().find(|entry| is_field(&entry.key)) {
         Some(entry) => {
             let problem = Problem::new(entry.key_span, format!("`{}` is outside of `frontmatter`", entry.key));
             Err(problem.hint("move it one level up").into())

@@ -31,10 +31,10 @@ use self::{
     frontmatter::Frontmatter,
     resource::{SCHEME, quote},
 };
+use super::keys::KEYS;
 use rehearse_document::{Node, Problem, Problems, Span};
 
 const MANIFEST: &str = "SKILL.md";
-const OWN_KEYS: &[&str] = &["frontmatter", "path", "body", "files", "listed", "dynamic"];
 
 /// A skill of the script.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ struct Draft {
 }
 
 fn read(node: &Node) -> Result<(SkillItem, Draft), Problems> {
-    let fields = node.fields("a skill", &[frontmatter::FIELDS, OWN_KEYS].concat())?;
+    let fields = KEYS.fields(node, "skill")?;
     let own = fields.read("body", Node::str).and_then(|body| {
         if let (Some(_), Some(file)) = (body, fields.get("files").and_then(|files| files.get(MANIFEST))) {
             let problem = file.problem("`body` and a `SKILL.md` in `files` exclude each other");

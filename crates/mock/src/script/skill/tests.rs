@@ -325,7 +325,7 @@ proptest! {
         number in any::<f64>().prop_filter("JSON", |number| number.is_finite()),
     ) {
         let mut more = serde_json::Map::new();
-        for key in keys.into_iter().filter(|key| key != "<<" && !frontmatter::FIELDS.contains(&key.as_str())) {
+        for key in keys.into_iter().filter(|key| key != "<<" && !frontmatter::is_field(key)) {
             more.insert(key, json!({ "text": value, "list": [value, number, null], "none": {}, &*value: true }));
         }
         let skill = json!([{ "name": "a", "description": description, "metadata": { "k": value }, "frontmatter": more }]);

@@ -63,8 +63,10 @@ async fn without_sessions_batches_are_answered_where_the_version_has_them() {
     assert_eq!((events.json().await["id"].clone(), events.json().await["id"].clone()), (json!(2), json!(1)));
     assert_eq!(events.next().await, None, "what was cancelled is not answered");
     assert_eq!(client.post("/mcp", &json!([initialized])).await.status(), 202);
-    let later = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", "2025-06-18");
-    assert_eq!(later.body(batch.to_string()).send().await.expect("a response").status(), 400);
+    for version in ["2025-06-18", "2026-07-28"] {
+        let later = client.request(reqwest::Method::POST, "/mcp").header("mcp-protocol-version", version);
+        assert_eq!(later.body(batch.to_string()).send().await.expect("a response").status(), 400, "{version}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Mistakes of clients, and the answer that the specification requires: an error, a status, or none.
 //!
-//! Each row says where the specification demands it, or that it leaves the answer open. After every row a normal request
-//! is answered normally.
+//! Each row says where the specification demands it, or that it leaves the answer open: single frames in `frames.txt`. After
+//! every row a normal request is answered normally.
 
 mod headers;
 mod http;
@@ -20,7 +20,7 @@ use crate::script::Script;
 use crate::serve::ListenOptions;
 use crate::serve::MockServer;
 use rehearse_document::Source;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use self::http::Reply;
 
@@ -110,19 +110,36 @@ struct Row {
     status: u16,
 }
 
-/// `spec` names the section of the specification, for readers of the table.
-fn row(what: &'static str, _spec: &'static str, frame: impl Into<Vec<u8>>, expected: Expected) -> Row {
-    let status = match expected {
-        Expected::Nothing => 202,
-        Expected::Nameless(_) => 400,
-        Expected::Error(_) | Expected::Result | Expected::ToolError => 200,
-    };
-    Row { what, frame: frame.into(), expected, status }
+/// The table of single frames.
+const FRAMES: &str = include_str!("frames.txt");
+
+/// The rows below a heading of the table.
+fn rows(heading: &str) -> Vec<Row> {
+    let mut sections = FRAMES.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
+    let (_, lines) = sections.find(|(title, _)| *title == heading).unwrap_or_else(|| panic!("no {heading:?}"));
+    lines.lines().filter(|line| !line.is_empty()).map(Row::parse).collect()
 }
 
 impl Row {
-    fn status(self, status: u16) -> Row {
-        Row { status, ..self }
+    fn parse(line: &'static str) -> Row {
+        let [what, _section, answer, status, frame] = line.splitn(5, " | ").collect::<Vec<_>>()[..] else {
+            panic!("five columns: {line}")
+        };
+        let code = |code: &str| code.parse().unwrap_or_else(|_| panic!("an answer: {line}"));
+        let expected = match answer.strip_prefix("error ").map(|error| (error, error.strip_suffix(" without an id"))) {
+            Some(("of the tool", _)) => Expected::ToolError,
+            Some((_, Some(error))) => Expected::Nameless(code(error)),
+            Some((error, None)) => Expected::Error(code(error)),
+            None if answer == "result" => Expected::Result,
+            None if answer == "nothing" => Expected::Nothing,
+            None => panic!("an answer: {line}"),
+        };
+        let members = modern(1, "", json!({}))["params"]["_meta"].clone();
+        let member = |name: &str| format!("\"{META}{name}\":{}", members[format!("{META}{name}")]);
+        let frame = frame.replace("$VERSION", &member("protocolVersion"));
+        let frame = frame.replace("$CAPABILITIES", &member("clientCapabilities"));
+        let frame = frame.replace("$MARK", "\u{feff}").replace("$CONTROL", "\u{1}");
+        Row { what, frame: frame.into(), expected, status: status.parse().expect("a status") }
     }
 
     fn check(&self, on: &str, frames: &[Json]) {
@@ -148,17 +165,4 @@ impl Row {
         assert_eq!(reply.is_empty, self.expected == Expected::Nothing, "{}: {reply:?}", self.what);
         self.check("http", &reply.frames);
     }
-}
-
-/// The members of a frame, some of them replaced; a null takes one away.
-fn frame_with(mut frame: Json, members: Json) -> String {
-    let replaced: Map<String, Json> = serde_json::from_value(members).expect("an object");
-    let frame_members = frame.as_object_mut().expect("an object");
-    for (name, value) in replaced {
-        match value {
-            Json::Null => drop(frame_members.shift_remove(&name)),
-            value => drop(frame_members.insert(name, value)),
-        }
-    }
-    frame.to_string()
 }

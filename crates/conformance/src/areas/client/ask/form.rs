@@ -5,6 +5,7 @@ use rehearse_protocol::Version;
 use serde_json::Value;
 
 use super::{super::super::common::shown, Asked, ELICIT, check, results};
+use crate::areas::query::elements;
 use crate::{Evidence, Judgement};
 
 /// A member that is neither a string, a number, a boolean nor, in newer versions, an array of strings.
@@ -25,8 +26,8 @@ pub(super) fn flat(asked: &Asked<'_>, result: &Value, version: Version) -> Optio
     Some(format!("`{name}: {}`", shown(value)))
 }
 
-pub(super) fn content_matches(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (asked, result) in results(evidence, ELICIT) {
+pub(super) fn content_matches(e: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(e, ELICIT) {
         let schema = &asked.params["requestedSchema"];
         if result["action"] != "accept" || !result["content"].is_object() || asked.params["mode"] == "url" {
             continue;
@@ -38,9 +39,9 @@ pub(super) fn content_matches(evidence: &Evidence<'_>, j: &mut Judgement) {
     j.untested("the user accepted no form");
 }
 
-pub(super) fn required_present(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (asked, result) in results(evidence, ELICIT) {
-        let required = asked.params["requestedSchema"]["required"].as_array().into_iter().flatten();
+pub(super) fn required_present(e: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(e, ELICIT) {
+        let required = elements(&asked.params["requestedSchema"]["required"]);
         let content = &result["content"];
         if result["action"] == "accept" && (content.is_object() || asked.params["mode"] == "form") {
             let missing = required.filter_map(Value::as_str).find(|name| content.get(*name).is_none());
@@ -53,13 +54,12 @@ pub(super) fn required_present(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// The title of a choice in place of its value.
 pub(super) fn prefers_title(schema: &Value, value: &Value) -> Option<String> {
     let choices = ["oneOf", "anyOf"].iter().flat_map(|key| {
-        let own = schema[*key].as_array().into_iter().flatten();
-        own.chain(schema["items"][*key].as_array().into_iter().flatten())
+        let own = elements(&schema[*key]);
+        own.chain(elements(&schema["items"][*key]))
     });
     let choices: Vec<_> = choices.collect();
-    let names = schema["enumNames"].as_array().into_iter().flatten();
-    let values: Vec<_> =
-        schema["enum"].as_array().into_iter().flatten().chain(choices.iter().map(|it| &it["const"])).collect();
+    let names = elements(&schema["enumNames"]);
+    let values: Vec<_> = elements(&schema["enum"]).chain(choices.iter().map(|it| &it["const"])).collect();
     let titles: Vec<_> = choices.iter().map(|it| &it["title"]).chain(names).collect();
     let chosen = value.as_array().map_or_else(|| vec![value], |all| all.iter().collect());
     let wrong = chosen.into_iter().find(|it| titles.contains(it) && !values.contains(it))?;
@@ -67,8 +67,8 @@ pub(super) fn prefers_title(schema: &Value, value: &Value) -> Option<String> {
 }
 
 /// Checks that a client which fills in some of the defaults of a form fills in all. It does not have to know them.
-pub(super) fn defaults_applied(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (asked, result) in results(evidence, ELICIT).iter().filter(|(_, result)| result["action"] == "accept") {
+pub(super) fn defaults_applied(e: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(e, ELICIT).iter().filter(|(_, result)| result["action"] == "accept") {
         let properties = asked.params["requestedSchema"]["properties"].as_object().into_iter().flatten();
         let defaults: Vec<_> = properties.filter_map(|(name, schema)| Some((name, schema.get("default")?))).collect();
         let content = &result["content"];

@@ -4,12 +4,13 @@ use rehearse_document::json_schema::accepts;
 use serde_json::Value;
 
 use super::{super::super::common::shown, Asked, SAMPLE, check, results};
+use crate::areas::query::elements;
 use crate::{Evidence, Judgement, Level};
 
 pub(super) fn blocks(result: &Value) -> impl Iterator<Item = &Value> {
     let content = &result["content"];
     let one = content.is_object().then_some(content);
-    content.as_array().into_iter().flatten().chain(one)
+    elements(content).chain(one)
 }
 
 pub(super) fn has_tool_use(result: &Value) -> bool {
@@ -24,9 +25,9 @@ pub(super) fn max_tokens(asked: &Asked<'_>, result: &Value) -> Option<String> {
     (words as u64 > most.saturating_mul(2).saturating_add(20)).then(|| format!("{words} words for {most} tokens"))
 }
 
-pub(super) fn tool_use_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
-    for (asked, result) in results(evidence, SAMPLE) {
-        let offered = asked.params["tools"].as_array().into_iter().flatten();
+pub(super) fn tool_use_shape(e: &Evidence<'_>, j: &mut Judgement) {
+    for (asked, result) in results(e, SAMPLE) {
+        let offered = elements(&asked.params["tools"]);
         let offered: Vec<_> = offered.filter_map(|tool| Some((tool["name"].as_str()?, &tool["inputSchema"]))).collect();
         for block in blocks(result).filter(|block| block["type"] == "tool_use") {
             let tool = offered.iter().find(|(name, _)| block["name"] == *name);
@@ -45,7 +46,7 @@ pub(super) fn tool_use_shape(evidence: &Evidence<'_>, j: &mut Judgement) {
 /// Whether a use of a tool is not followed by its result.
 pub(super) fn is_unbalanced(messages: &Value) -> bool {
     let of_type = |message: &Value, kind: &str, key: &str| -> Vec<String> {
-        let all = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == kind);
+        let all = elements(&message["content"]).filter(|block| block["type"] == kind);
         all.filter_map(|block| block[key].as_str().map(ToOwned::to_owned)).collect()
     };
     let messages = messages.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -4,7 +4,8 @@ use rehearse_protocol::challenge::Challenge;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::super::common::{header, heads};
+use super::super::common::header;
+use crate::areas::query::subject;
 use crate::{EventRef, Evidence, HttpExchange, Judgement, areas::auth::challenge};
 
 pub(super) const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -78,6 +79,8 @@ fn params(http: &HttpExchange<'_>, step: Step) -> Vec<(String, String)> {
     form_urlencoded::parse(text).into_owned().collect()
 }
 
+subject!(['e] Asked<'e>, Asked<'e>, |it| it, (None, it.http.places(), false));
+
 impl Asked<'_> {
     pub(super) fn param(&self, name: &str) -> Option<&str> {
         self.params.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
@@ -122,15 +125,15 @@ impl Asked<'_> {
         location.query_pairs().find(|(it, _)| it == name).map(|(_, value)| value.into_owned())
     }
 
-    pub(super) fn check(&self, j: &mut Judgement, holds: bool, found: impl FnOnce() -> String) {
-        j.check_at(holds, None, heads(self.http), found);
+    pub(super) fn check<S: Into<String>>(&self, j: &mut Judgement, holds: bool, found: impl FnOnce() -> S) {
+        j.check_at(holds, None, self.http.places(), found);
     }
 
     /// Checks that none of these steps comes after this one.
     pub(super) fn check_last(&self, j: &mut Judgement, all: &[Asked<'_>], steps: &[Step]) {
         let is_after = |it: &&Asked<'_>| it.http.request > self.http.request && steps.contains(&it.step);
         let next = all.iter().find(is_after);
-        let places = heads(self.http).into_iter().chain(next.map(|it| it.http.request)).collect();
+        let places = self.http.places_with(next.map(|it| it.http.request));
         j.check_at(next.is_none(), None, places, || next.map(Asked::name).unwrap_or_default().to_owned());
     }
 

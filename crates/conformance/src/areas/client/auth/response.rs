@@ -3,11 +3,58 @@
 use serde_json::Value;
 use url::Url;
 
-use super::{
-    MOST_ATTEMPTS,
-    asked::{Asked, Step, asked, servers},
-};
+use super::MOST_ATTEMPTS;
+use super::asked::{Asked, Step, asked, servers};
+use crate::areas::Judge;
 use crate::{Evidence, Judgement};
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("client-auth.authz.state-verified", |e, j| {
+        let all = asked(e);
+        for it in all.iter().filter(|it| it.step == Step::Authorize && it.location().is_some()) {
+            let sent = it.param("state");
+            if sent.is_some() && it.redirected("state").as_deref() != sent {
+                check_unused(j, it, &all);
+            }
+        }
+    }),
+    ("client-auth.authz.error-handled", |e, j| {
+        let all = asked(e);
+        let denied = |it: &&Asked<'_>| {
+            it.step == Step::Authorize && it.redirected("error").is_some_and(|error| error == "access_denied")
+        };
+        let denials: Vec<_> = all.iter().filter(denied).collect();
+        if let Some(last) = denials.last() {
+            let is_use = |it: &&Asked<'_>| {
+                it.step == Step::Token && it.http.request > last.http.request && it.param("code").is_some()
+            };
+            let used = all.iter().any(|it| is_use(&it));
+            last.check(j, !used && denials.len() <= MOST_ATTEMPTS, || match used {
+                true => "a token request".to_owned(),
+                false => format!("{} authorization requests", denials.len()),
+            });
+        }
+    }),
+    ("client-auth.iss.compare", |e, j| issuer(e, j, Case::Announced)),
+    ("client-auth.iss.required-if-advertised", |e, j| issuer(e, j, Case::Missing)),
+    ("client-auth.iss.unadvertised-compared", |e, j| issuer(e, j, Case::Unannounced)),
+    ("client-auth.iss.no-normalisation", |e, j| issuer(e, j, Case::Similar)),
+    ("client-auth.iss.absent-ok", |e, j| {
+        let all = asked(e);
+        for it in all.iter().filter(|it| it.step == Step::Authorize) {
+            let is_announced = metadata_of(it, &all)
+                .is_none_or(|metadata| metadata["authorization_response_iss_parameter_supported"] == true);
+            let Some(code) = it.redirected("code").filter(|_| !is_announced && it.redirected("iss").is_none()) else {
+                continue;
+            };
+            let is_used = all.iter().any(|it| it.step == Step::Token && it.param("code") == Some(&code));
+            if !is_used && !e.is_over() {
+                continue;
+            }
+            it.check(j, is_used, || "no token request with the code");
+        }
+    }),
+];
 
 /// What is wrong with the issuer in the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,37 +76,7 @@ fn check_unused(j: &mut Judgement, it: &Asked<'_>, all: &[Asked<'_>]) {
         one.step == Step::Token && one.param("code").is_some() && one.param("code") == code.as_deref()
     };
     let used = all.iter().find(is_use);
-    it.check(j, used.is_none(), || "a token request with the code".to_owned());
-}
-
-pub(super) fn state(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    for it in all.iter().filter(|it| it.step == Step::Authorize && it.location().is_some()) {
-        let sent = it.param("state");
-        if sent.is_some() && it.redirected("state").as_deref() != sent {
-            check_unused(j, it, &all);
-        }
-    }
-    j.untested("every response had the right state");
-}
-
-pub(super) fn error(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    let denied = |it: &&Asked<'_>| {
-        it.step == Step::Authorize && it.redirected("error").is_some_and(|error| error == "access_denied")
-    };
-    let denials: Vec<_> = all.iter().filter(denied).collect();
-    if let Some(last) = denials.last() {
-        let is_use = |it: &&Asked<'_>| {
-            it.step == Step::Token && it.http.request > last.http.request && it.param("code").is_some()
-        };
-        let used = all.iter().any(|it| is_use(&it));
-        last.check(j, !used && denials.len() <= MOST_ATTEMPTS, || match used {
-            true => "a token request".to_owned(),
-            false => format!("{} authorization requests", denials.len()),
-        });
-    }
-    j.untested("no authorization was denied");
+    it.check(j, used.is_none(), || "a token request with the code");
 }
 
 /// The metadata of the authorization server that a request goes to.
@@ -76,8 +93,8 @@ fn normalised(url: &str) -> String {
 }
 
 /// Each response with a problem of this kind.
-pub(super) fn issuer(evidence: &Evidence<'_>, j: &mut Judgement, case: Case) {
-    let all = asked(evidence);
+fn issuer(e: &Evidence<'_>, j: &mut Judgement, case: Case) {
+    let all = asked(e);
     for it in all.iter().filter(|it| it.step == Step::Authorize && it.location().is_some()) {
         let Some(metadata) = metadata_of(it, &all) else { continue };
         let is_announced = metadata["authorization_response_iss_parameter_supported"] == true;
@@ -94,21 +111,4 @@ pub(super) fn issuer(evidence: &Evidence<'_>, j: &mut Judgement, case: Case) {
         }
     }
     j.untested("every response had the right issuer, or another problem");
-}
-
-pub(super) fn without_issuer(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    for it in all.iter().filter(|it| it.step == Step::Authorize) {
-        let is_announced = metadata_of(it, &all)
-            .is_none_or(|metadata| metadata["authorization_response_iss_parameter_supported"] == true);
-        let Some(code) = it.redirected("code").filter(|_| !is_announced && it.redirected("iss").is_none()) else {
-            continue;
-        };
-        let is_used = all.iter().any(|it| it.step == Step::Token && it.param("code") == Some(&code));
-        if !is_used && !evidence.is_over() {
-            continue;
-        }
-        it.check(j, is_used, || "no token request with the code".to_owned());
-    }
-    j.untested("every response had an issuer, or should have had one");
 }

@@ -7,13 +7,67 @@ use base64::{
 use ring::digest::{SHA256, digest};
 use url::form_urlencoded;
 
-use super::{
-    MOST_ATTEMPTS,
-    asked::{Asked, Step, asked, asked_for, bearer, issued, refused, used},
-};
+use super::MOST_ATTEMPTS;
+use super::asked::{Asked, Step, asked, asked_for, bearer, issued, refused, used};
+use crate::areas::Judge;
 use crate::{Evidence, HttpExchange, Judgement, Level, areas::shown};
 
-const NONE: &str = "the client sent no token request";
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("client-auth.pkce.verifier", verifier),
+    ("client-auth.token.request-fields", fields),
+    ("client-auth.token.resource", |e, j| {
+        let all = asked(e);
+        let said =
+            |it: &Asked<'_>| it.param("resource").map_or("no `resource`".to_owned(), |it| format!("`resource={it}`"));
+        for (it, request) in exchanges(&all) {
+            let wanted = request.and_then(|request| request.param("resource"));
+            let holds = it.param("resource").is_some() && (wanted.is_none() || it.param("resource") == wanted);
+            it.check(j, holds, || said(it));
+        }
+        for it in all.iter().filter(|it| it.step == Step::Token && it.param("grant_type") == Some("refresh_token")) {
+            it.check(j, it.param("resource").is_some(), || said(it));
+            j.at_level_if(it.param("resource").is_none(), Level::Should);
+        }
+    }),
+    ("client-auth.token.endpoint-auth", client_authentication),
+    ("client-auth.token.code-once", |e, j| {
+        let all = asked(e);
+        let codes: Vec<_> = exchanges(&all).filter_map(|(it, _)| Some((it, it.param("code")?))).collect();
+        for (index, (it, code)) in codes.iter().enumerate() {
+            // A request that failed may be repeated.
+            let is_new = codes[..index].iter().all(|(one, before)| before != code || !one.is_ok());
+            it.check(j, is_new, || format!("`code={code}` once more"));
+        }
+    }),
+    ("client-auth.token.error-handled", |e, j| {
+        let all = asked_for(e, Step::Token);
+        let failed: Vec<_> = all.iter().filter(|it| it.http.status.is_some_and(|status| status >= 400)).collect();
+        if let Some(last) = failed.last() {
+            let count = failed.len();
+            last.check(j, count <= MOST_ATTEMPTS, || format!("{count} token requests that failed"));
+        }
+    }),
+    ("client-auth.use.refresh", refresh),
+    ("client-auth.use.no-refresh-assumed", |e, j| {
+        let all = asked(e);
+        let issued = issued(&all);
+        let has_any = issued.iter().any(|(_, answer, _)| answer["refresh_token"].is_string());
+        let is_refresh = |it: &&Asked<'_>| it.step == Step::Token && it.param("grant_type") == Some("refresh_token");
+        for it in all.iter().filter(|it| it.step == Step::Token && it.answer()["access_token"].is_string() && !has_any)
+        {
+            let token = it.answer()["access_token"].as_str().map(ToOwned::to_owned);
+            let is_used = used(e).any(|http| bearer(http) == token);
+            let refresh = all.iter().filter(is_refresh).any(|one| one.http.request > it.http.request);
+            if !is_used && !refresh && !e.is_over() {
+                continue;
+            }
+            it.check(j, is_used && !refresh, || match refresh {
+                true => "a token request with a refresh token".to_owned(),
+                false => "no request with the token".to_owned(),
+            });
+        }
+    }),
+];
 
 /// The id and the secret in a Basic header.
 pub(super) fn basic(http: &HttpExchange<'_>) -> Option<(String, String)> {
@@ -37,8 +91,8 @@ fn exchanges<'a, 'e>(all: &'a [Asked<'e>]) -> impl Iterator<Item = (&'a Asked<'e
     })
 }
 
-pub(super) fn verifier(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
+fn verifier(e: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(e);
     for (it, request) in exchanges(&all) {
         let Some(challenge) = request.and_then(|request| request.param("code_challenge")) else { continue };
         let verifier = it.param("code_verifier");
@@ -53,11 +107,10 @@ pub(super) fn verifier(evidence: &Evidence<'_>, j: &mut Judgement) {
             None => "no `code_verifier`".to_owned(),
         });
     }
-    j.untested(NONE);
 }
 
-pub(super) fn fields(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
+fn fields(e: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(e);
     for it in all.iter().filter(|it| it.step == Step::Token) {
         let kind = it.http.request_header("content-type").unwrap_or_default();
         let is_form = kind.split(';').next().unwrap_or_default().trim() == "application/x-www-form-urlencoded";
@@ -81,31 +134,11 @@ pub(super) fn fields(evidence: &Evidence<'_>, j: &mut Judgement) {
             _ => format!("{} with `Content-Type: {kind}`", it.http.method),
         });
     }
-    j.untested(NONE);
-}
-
-pub(super) fn resource(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    let said =
-        |it: &Asked<'_>| it.param("resource").map_or("no `resource`".to_owned(), |it| format!("`resource={it}`"));
-    for (it, request) in exchanges(&all) {
-        let wanted = request.and_then(|request| request.param("resource"));
-        let holds = it.param("resource").is_some() && (wanted.is_none() || it.param("resource") == wanted);
-        it.check(j, holds, || said(it));
-    }
-    for it in all.iter().filter(|it| it.step == Step::Token && it.param("grant_type") == Some("refresh_token")) {
-        let holds = it.param("resource").is_some();
-        it.check(j, holds, || said(it));
-        if !holds {
-            j.at_level(Level::Should);
-        }
-    }
-    j.untested(NONE);
 }
 
 /// A client that has registered itself uses the method that the authorization server has answered.
-pub(super) fn client_authentication(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
+fn client_authentication(e: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(e);
     let answers: Vec<_> = all.iter().filter(|it| it.step == Step::Register).map(Asked::answer).collect();
     for it in all.iter().filter(|it| it.step == Step::Token) {
         let header = basic(it.http);
@@ -132,38 +165,16 @@ pub(super) fn client_authentication(evidence: &Evidence<'_>, j: &mut Judgement) 
             format!("{found}, with `token_endpoint_auth_method: {}`", shown(method))
         });
     }
-    j.untested("the client did not register itself, or sent no token request");
-}
-
-pub(super) fn code_once(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    let codes: Vec<_> = exchanges(&all).filter_map(|(it, _)| Some((it, it.param("code")?))).collect();
-    for (index, (it, code)) in codes.iter().enumerate() {
-        // A request that failed may be repeated.
-        let is_new = codes[..index].iter().all(|(one, before)| before != code || !one.is_ok());
-        it.check(j, is_new, || format!("`code={code}` once more"));
-    }
-    j.untested(NONE);
-}
-
-pub(super) fn error(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked_for(evidence, Step::Token);
-    let failed: Vec<_> = all.iter().filter(|it| it.http.status.is_some_and(|status| status >= 400)).collect();
-    if let Some(last) = failed.last() {
-        let count = failed.len();
-        last.check(j, count <= MOST_ATTEMPTS, || format!("{count} token requests that failed"));
-    }
-    j.untested("no token request failed");
 }
 
 /// After a token that was accepted before is refused, its refresh token is used, and each one once.
-pub(super) fn refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
+fn refresh(e: &Evidence<'_>, j: &mut Judgement) {
+    let all = asked(e);
     let tokens = all.iter().filter(|it| it.step == Step::Token);
     for (token, answer, _) in issued(&all).iter().filter(|(_, answer, _)| answer["refresh_token"].is_string()) {
         let is_of = |http: &&HttpExchange<'_>| bearer(http).as_ref() == Some(token);
-        let was_accepted = used(evidence).filter(is_of).any(|http| http.status != Some(401));
-        let Some(expired) = refused(evidence).find(is_of).filter(|_| was_accepted) else { continue };
+        let was_accepted = used(e).filter(is_of).any(|http| http.status != Some(401));
+        let Some(expired) = refused(e).find(is_of).filter(|_| was_accepted) else { continue };
         let own = tokens.clone().find(|it| it.answer()["access_token"].as_str() == Some(token)).map(Asked::issuer);
         let next = tokens.clone().find(|it| it.http.request > expired.request);
         // The server may have another authorization server now.
@@ -176,30 +187,7 @@ pub(super) fn refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
                 grant => format!("`grant_type={}`", grant.unwrap_or_default()),
             });
             // A client that is refused before the announced time may think that the token was revoked.
-            if !is_refresh {
-                j.at_level(Level::Info);
-            }
+            j.at_level_if(!is_refresh, Level::Info);
         }
     }
-    j.untested("no token with a refresh token expired");
-}
-
-pub(super) fn no_refresh(evidence: &Evidence<'_>, j: &mut Judgement) {
-    let all = asked(evidence);
-    let issued = issued(&all);
-    let has_any = issued.iter().any(|(_, answer, _)| answer["refresh_token"].is_string());
-    let is_refresh = |it: &&Asked<'_>| it.step == Step::Token && it.param("grant_type") == Some("refresh_token");
-    for it in all.iter().filter(|it| it.step == Step::Token && it.answer()["access_token"].is_string() && !has_any) {
-        let token = it.answer()["access_token"].as_str().map(ToOwned::to_owned);
-        let is_used = used(evidence).any(|http| bearer(http) == token);
-        let refresh = all.iter().filter(is_refresh).any(|one| one.http.request > it.http.request);
-        if !is_used && !refresh && !evidence.is_over() {
-            continue;
-        }
-        it.check(j, is_used && !refresh, || match refresh {
-            true => "a token request with a refresh token".to_owned(),
-            false => "no request with the token".to_owned(),
-        });
-    }
-    j.untested("every token came with a refresh token");
 }
