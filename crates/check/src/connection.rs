@@ -43,6 +43,8 @@ const LARGE: usize = 64 << 10;
 const MOST_ROUNDS: usize = 5;
 /// How soon the answer to a request follows an error without an id that is about something else.
 const SETTLES: Duration = Duration::from_millis(100);
+/// More bytes than a pipe holds.
+const PIPE: usize = 256 << 10;
 /// How long a process may take to exit; longer, if its processes take long to start.
 const EXIT: Duration = Duration::from_millis(2500);
 const LONGEST_EXIT: Duration = Duration::from_secs(20);
@@ -220,6 +222,15 @@ impl ProbeConnection {
     /// Whether the server took no message any more, so that no answer was waited for.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
+    }
+
+    /// Whether a process that has said nothing leaves unread what it gets: more than a pipe holds.
+    pub(crate) async fn is_unread(&mut self) -> bool {
+        if self._place.is_none() || !self.is_silent || self.is_broken || self.wire.is_closed() || self.is_cut_off() {
+            return false;
+        }
+        let blank = Bytes::from_static(&[b' '; PIPE]);
+        tokio::time::timeout(LEAST_WAIT, self.wire.send(None, blank)).await.is_err()
     }
 
     /// Whether the time of the run is over.
@@ -476,13 +487,19 @@ impl ProbeConnection {
         settles: Duration,
     ) -> Option<Frame> {
         let mut end = Instant::now() + limit;
-        let mut anonymous = None;
+        let (mut anonymous, mut has_stray) = (None, false);
         loop {
             self.answer_requests().await;
             let recorder = self.wire.recorder();
             let events = recorder.read(&mut read);
             if let Some(frame) = answer_among(&events, id, exchange) {
                 return Some(frame);
+            }
+            if exchange.is_none() && !has_stray {
+                has_stray = events.iter().filter_map(Event::frame).any(|frame| self.is_stray(frame));
+                if has_stray {
+                    end = end.min(Instant::now() + LEAST_WAIT);
+                }
             }
             if anonymous.is_none() && exchange.is_none() {
                 anonymous = answer_among(&events, None, None);
@@ -502,6 +519,22 @@ impl ProbeConnection {
                 return anonymous;
             }
         }
+    }
+
+    /// Whether a frame was meant as an answer and is that of no request: it cannot be read, or nothing was sent with its id.
+    fn is_stray(&self, frame: &Frame) -> bool {
+        if frame.direction != Direction::ServerToClient {
+            return false;
+        }
+        let Some(message) = parse(frame) else { return frame.bytes.trim_ascii_start().starts_with(b"{") };
+        let is_sent = || {
+            let frames = self.wire.recorder().since(self.wire.recorder().start());
+            frames.iter().any(|sent| {
+                let sent = parse(sent).filter(|_| sent.direction == Direction::ClientToServer);
+                sent.is_some_and(|sent| sent.get("id").is_some_and(|id| is_answer(frame, Some(id))))
+            })
+        };
+        message.get("method").is_none() && (message.get("result").is_some() || has_id(&message)) && !is_sent()
     }
 
     /// Answers the requests that a legacy server has sent.

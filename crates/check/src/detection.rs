@@ -51,6 +51,8 @@ pub(crate) struct Refusal {
     is_late: bool,
     /// Whether the server took no message, so that no answer was waited for.
     is_broken: bool,
+    /// Whether the server has left unread what it got.
+    is_unread: bool,
     /// How long the answer was waited for.
     limit: Duration,
 }
@@ -103,10 +105,11 @@ pub(crate) async fn attempt(
     }
 }
 
-async fn refused(connection: ProbeConnection, version: Version, offered: Vec<Version>, limit: Duration) -> Attempt {
+async fn refused(mut connection: ProbeConnection, version: Version, offered: Vec<Version>, limit: Duration) -> Attempt {
     let (failure, is_late, is_broken) = (connection.wire().failure(), connection.is_late(), connection.is_broken());
+    let is_unread = connection.is_unread().await;
     let trace = connection.close().await;
-    Attempt::Refused(Refusal { version, offered, trace, failure, is_late, is_broken, limit })
+    Attempt::Refused(Refusal { version, offered, trace, failure, is_late, is_broken, is_unread, limit })
 }
 
 fn supported(handshake: &Value) -> Vec<Version> {
@@ -177,6 +180,10 @@ fn said(refusal: &Refusal) -> (u8, String) {
         (true, _) => format!("the server sent more than the prober keeps, and no answer to `{method}`"),
         (_, true) => format!("the server did not answer `{method}` before the time of --budget was over"),
         _ if refusal.is_broken => format!("the server closed its input before it answered `{method}`"),
+        _ if refusal.is_unread => {
+            let limit = refusal.limit;
+            format!("the server read nothing of its standard input within {limit:?}: `{method}` has no answer")
+        }
         _ => {
             let limit = refusal.limit;
             format!("the server did not answer `{method}` within {limit:?}; --start-timeout waits longer")
@@ -252,6 +259,7 @@ mod tests {
                 failure: None,
                 is_late: false,
                 is_broken,
+                is_unread: false,
                 limit,
             }
         };

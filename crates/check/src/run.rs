@@ -174,7 +174,10 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         let refused = || {
             let (judged, why) =
                 (|it: &Refusal| judge_opening(params, it.version, it.trace.clone(), options), no_version);
-            refusals.iter().find_map(|refusal| Some((judged(refusal)?, why(&refusals, server::endpoint(params)))))
+            // Every server of the legacy era knows `initialize`; it may say what it wants to what the modern one asks.
+            let (legacy, modern): (Vec<_>, Vec<_>) = refusals.iter().partition(|it| it.version.era() == Era::Legacy);
+            let mut all = legacy.into_iter().chain(modern);
+            all.find_map(|refusal| Some((judged(refusal)?, why(&refusals, server::endpoint(params)))))
         };
         if let Some((judged, reason)) = unopened.or_else(refused) {
             checked.unanswered = vec![UnansweredVersion { version: judged.version, reason }];
@@ -362,14 +365,17 @@ impl VersionRun {
     }
 }
 
-/// What can be said of a server that opens the event stream of HTTP+SSE and then does not get as far as the handshake;
-/// `None` if its stream is in order.
+/// The checks that a handshake without an end can violate: whatever a server means to say, it says it so.
+const OPENING: [&str; 4] = ["lsse.", "io.line.", "rpc.envelope.", "rpc.id."];
+
+/// What can be said of a server that does not get as far as the handshake; `None` if what it sent is in order.
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
     let transport = params.target.transport();
     let facts = server::facts(params, options);
     let outcomes = judge_selected(&Evidence::new(&[&trace], version, transport, facts), options.selected());
-    let is_violated =
-        |(check, outcome): &(&Check, CheckOutcome)| check.area() == "lsse" && !outcome.judgement.violations.is_empty();
+    let is_violated = |(check, outcome): &(&Check, CheckOutcome)| {
+        OPENING.iter().any(|id| check.id.starts_with(id)) && !outcome.judgement.violations.is_empty()
+    };
     outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
 }
 

@@ -7,7 +7,8 @@ use rehearse_conformance::Facts;
 
 use crate::CheckOptions;
 
-/// How long a process may take to exit, before it gets SIGTERM, and again before it is killed.
+/// How long a process may take to exit, and what it has started after it, before it gets SIGTERM, and again before it is
+/// killed.
 const EXIT: Duration = Duration::from_millis(2500);
 /// A variable with a value that only the process of the server has.
 const CANARY: &str = "REHEARSE_CANARY";
@@ -19,7 +20,7 @@ const SECRETS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "KEY"];
 pub(crate) fn prepared(params: &ServerParams, options: &CheckOptions) -> (ServerParams, CheckOptions) {
     let (mut params, mut options) = (params.clone(), options.clone());
     if let Target::Stdio(spec) = &mut params.target {
-        spec.grace = StopGrace { exit: EXIT, terminate: EXIT, ..spec.grace };
+        spec.grace = StopGrace { exit: EXIT, others: EXIT, terminate: EXIT, ..spec.grace };
         // Nothing else has this value: who says it has it from there.
         let value = options.seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         spec.env.insert(CANARY.to_owned(), format!("canary-{value:016x}"));

@@ -1,7 +1,7 @@
 //! What an SDK does, whatever the author of a peer that uses it does.
 //!
 //! A violation comes from an SDK if the message that violates has the words or the code of that SDK. Where others may say
-//! the same, and of what shows in no message, such as silence, another message must show that the peer uses the SDK.
+//! the same, and of what shows in no message, such as silence, other messages must show that the peer uses the SDK.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -23,9 +23,12 @@ struct Fingerprint {
     message: Map<String, Value>,
     /// What is found, with `*` for anything.
     found: Option<String>,
-    /// Whether other software may say the same, so that another message must show the SDK.
+    /// Whether other software may say the same, so that other messages must show the SDK.
     #[serde(default)]
     weak: bool,
+    /// Whether nothing but the SDK says this. Of what is neither this nor weak, two must be seen.
+    #[serde(default)]
+    sure: bool,
 }
 
 static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
@@ -49,8 +52,10 @@ pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check
 
 /// The SDKs that messages of the peer show.
 fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
-    let known = FINGERPRINTS.iter().filter(|it| !it.weak && evidence.own().any(|message| it.is_of(message)));
-    known.map(|fingerprint| fingerprint.sdk.as_str()).collect()
+    let seen: Vec<_> =
+        FINGERPRINTS.iter().filter(|it| !it.weak && evidence.own().any(|message| it.is_of(message))).collect();
+    let is_known = |it: &&&Fingerprint| it.sure || seen.iter().filter(|other| other.sdk == it.sdk).count() > 1;
+    seen.iter().filter(is_known).map(|fingerprint| fingerprint.sdk.as_str()).collect()
 }
 
 impl Fingerprint {
@@ -67,6 +72,7 @@ impl Fingerprint {
     fn is_of(&self, message: &Message<'_>) -> bool {
         let has = |(pointer, wanted): (&String, &Value)| match (message.at(pointer), wanted) {
             (Value::String(found), Value::String(wanted)) => matches_wildcard(wanted, found),
+            (found, Value::String(wanted)) if wanted == "*" => !found.is_null(),
             (found, wanted) => found == wanted,
         };
         !self.message.is_empty() && self.message.iter().all(has)
@@ -122,6 +128,8 @@ mod tests {
     fn what_others_may_say_too_comes_from_an_sdk_only_if_another_message_shows_it() {
         let unknown = r#"{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"no such thing"}}"#;
         let python = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"Invalid request parameters"}}"#;
+        let tool = r#"{"jsonrpc":"2.0","id":3,"result":{"content":[{"text":"Unknown tool: x"}],"isError":true}}"#;
+        let by_hand = r#"{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"Method not found","data":"a/b"}}"#;
         let weak = FINGERPRINTS.iter().find(|it| it.weak && it.message.get("/error/code") == Some(&Value::from(0)));
         let evidence = |answers: &[&str]| {
             let mut trace = Trace::default();
@@ -130,7 +138,13 @@ mod tests {
             }
             trace
         };
-        for (answers, expected) in [(&[unknown][..], false), (&[unknown, python], true)] {
+        for (answers, expected) in [
+            (&[unknown][..], false),
+            (&[unknown, by_hand], false),
+            (&[unknown, python], false),
+            (&[unknown, python, python], false),
+            (&[unknown, python, tool], true),
+        ] {
             let trace = evidence(answers);
             let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
             let place = evidence.own().next().map(|message| message.place);

@@ -14,6 +14,8 @@ use crate::{
 
 /// How many connections are opened at once.
 const AT_ONCE: usize = 8;
+/// How often malformed input goes on with a new connection, because the server has ended the one before or has fallen silent.
+const MOST_ANEW: usize = 4;
 
 /// Reads the lists once more, and sends requests that the server must refuse.
 pub(super) async fn negative(prober: &Prober<'_>, connection: &mut ProbeConnection) {
@@ -41,13 +43,21 @@ pub(super) async fn malformed(prober: &Prober<'_>) -> Vec<Trace> {
         lists::read_small(&mut connection, &mut again).await;
         input::write(prober, &mut connection).await;
     }
-    send_cases(&mut connection, prober, CaseGroup::Malformed).await;
-    if prober.is_pipe() {
-        if connection.is_over() {
-            traces.push(connection.close().await);
-            let Some(again) = prober.open_session().await else { return traces };
-            connection = again;
+    let cases: Vec<_> = prober.cases_on(CaseGroup::Malformed).collect();
+    let (mut rest, mut anew) = (&cases[..], 0);
+    loop {
+        rest = &rest[send_until_over(&mut connection, rest).await..];
+        let is_last = rest.is_empty() && !(prober.is_pipe() && connection.is_over());
+        if is_last || anew == MOST_ANEW {
+            break;
         }
+        anew += 1;
+        traces.push(connection.close().await);
+        let Some(again) = prober.open_session().await else { return traces };
+        connection = again;
+    }
+    rest.iter().for_each(|case| connection.note_unsent(case));
+    if prober.is_pipe() {
         input::end_during_request(prober, &mut connection).await;
     }
     traces.push(connection.close().await);
@@ -110,11 +120,17 @@ pub(super) async fn batches(prober: &Prober<'_>, connection: &mut ProbeConnectio
 }
 
 async fn send_each(connection: &mut ProbeConnection, cases: impl Iterator<Item = &Case>) {
+    let cases: Vec<_> = cases.collect();
+    let sent = send_until_over(connection, &cases).await;
+    cases[sent..].iter().for_each(|case| connection.note_unsent(case));
+}
+
+/// Sends cases one after the other, until the connection is of no more use. Returns how many were sent.
+async fn send_until_over(connection: &mut ProbeConnection, cases: &[&Case]) -> usize {
     let mut is_silence_awaited = false;
-    for case in cases {
+    for (sent, case) in cases.iter().enumerate() {
         if connection.is_over() {
-            connection.note_unsent(case);
-            continue;
+            return sent;
         }
         let is_notification = matches!(case.body, CaseBody::Notification { .. });
         match (is_notification || !case.is_answered) && !connection.wire().is_http() {
@@ -126,4 +142,5 @@ async fn send_each(connection: &mut ProbeConnection, cases: impl Iterator<Item =
     if is_silence_awaited && !connection.is_over() {
         connection.be_silent().await;
     }
+    cases.len()
 }

@@ -15,8 +15,9 @@ use rehearse_protocol::{EventKind, ProcessEvent, Protocol, Version};
 use rehearse_system::TempFolder;
 use rehearse_testing::{DISCOVERED, HELLO, INITIALIZED, is_running};
 
+const GRACE_STEP: Duration = Duration::from_millis(100);
 const GRACE: StopGrace =
-    StopGrace { exit: Duration::from_millis(100), terminate: Duration::from_millis(100), kill: Duration::from_secs(5) };
+    StopGrace { exit: GRACE_STEP, others: GRACE_STEP, terminate: GRACE_STEP, kill: Duration::from_secs(5) };
 
 /// A shell that shakes hands and then runs `then`; `answer ID RESULT` writes a response.
 fn shell(then: &str) -> ServerParams {

@@ -29,8 +29,6 @@ use rehearse_system::{
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 64 << 10;
-/// How long processes may outlive the one that started them, before they count as left behind.
-const FAREWELL: Duration = Duration::from_millis(200);
 
 /// A command that serves MCP on its standard streams.
 #[derive(Clone, Debug, Default)]
@@ -54,6 +52,8 @@ pub struct CommandSpec {
 pub struct StopGrace {
     /// From closing its standard input to SIGTERM; zero during a shutdown.
     pub exit: Duration,
+    /// From its end to SIGTERM for the processes that it started and that still run.
+    pub others: Duration,
     /// From SIGTERM to SIGKILL.
     pub terminate: Duration,
     /// From SIGKILL to the end of the wait.
@@ -62,7 +62,8 @@ pub struct StopGrace {
 
 impl Default for StopGrace {
     fn default() -> Self {
-        StopGrace { exit: Duration::from_secs(5), terminate: Duration::from_secs(5), kill: Duration::from_secs(1) }
+        let (exit, others) = (Duration::from_secs(5), Duration::from_millis(200));
+        StopGrace { exit, others, terminate: Duration::from_secs(5), kill: Duration::from_secs(1) }
     }
 }
 
@@ -182,7 +183,7 @@ impl Child {
     }
 
     pub(crate) fn set_exit_grace(&mut self, grace: Duration) {
-        self.grace = StopGrace { exit: grace, terminate: grace, ..self.grace };
+        self.grace = StopGrace { exit: grace, others: grace, terminate: grace, ..self.grace };
     }
 
     /// Waits for the process, whose standard input is closed, to exit, at most until `shutdown` is cancelled; then
@@ -196,10 +197,14 @@ impl Child {
         }
         let has_exited = matches!(self.group.leader_status(), Ok(Some(_)));
         if has_exited && self.group.has_others().await {
-            let _ = timeout(FAREWELL, self.group.all_ended()).await;
+            tokio::select! {
+                _ = timeout(grace.others, self.group.all_ended()) => {}
+                () = shutdown.cancelled() => {}
+            }
         }
         if !has_exited || self.group.has_others().await {
-            let event = if has_exited { ProcessEvent::LeftBehind } else { ProcessEvent::Terminated };
+            let is_left = has_exited && !shutdown.is_cancelled();
+            let event = if is_left { ProcessEvent::LeftBehind } else { ProcessEvent::Terminated };
             self.recorder.note_detail(None, || EventKind::Process(event));
             self.group.terminate().await;
             let _ = timeout(grace.terminate, self.group.all_ended()).await;
@@ -342,7 +347,7 @@ mod tests {
     #[tokio::test]
     async fn an_immediate_stop_sends_sigterm_at_once_and_leaves_time_to_exit() {
         let never = Duration::from_secs(3600);
-        let grace = StopGrace { exit: never, terminate: never, kill: never };
+        let grace = StopGrace { exit: never, others: never, terminate: never, kill: never };
         let script = "trap 'echo asked >&2; exit 3' TERM; echo ready; while :; do sleep 0.05 & wait; done";
         for is_waited_for in [true, false] {
             let args = vec!["-c".into(), script.into()];
@@ -365,7 +370,7 @@ mod tests {
     #[tokio::test]
     async fn processes_of_a_shell_script_have_time_to_terminate_as_well() {
         let long = Duration::from_secs(3600);
-        let grace = StopGrace { exit: long, terminate: long, kill: long };
+        let grace = StopGrace { exit: long, others: long, terminate: long, kill: long };
         let saving = "trap 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo saved >&2; exit' TERM";
         let script =
             format!("sh -c \"{}; echo ready; while :; do sleep 0.05 & wait; done\"; true", saving.replace('$', "\\$"));

@@ -170,6 +170,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             Some(lost.map_or(Ok(()), |key| Err(format!("`{key}` in the list only"))))
         });
     }),
+    ("apps.meta.in-list", |e, j| {
+        let pages = pages(e);
+        each_listed(e, j, |resource| {
+            let page = pages.iter().find(|page| resource["uri"] == page.uri)?;
+            page.meta().get("csp")?;
+            Some(holds(resource["_meta"]["ui"].get("csp").is_some(), || "`csp` in the content only"))
+        });
+    }),
     ("apps.html.document", |e, j| {
         each_html(e, j, |_, html| {
             let is_document = html.has_doctype || html.has_document_element;

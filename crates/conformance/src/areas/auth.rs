@@ -94,7 +94,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("auth.prm.url-consistent", |e, j| {
         let mut all = documents(e);
         let Some((_, first)) = all.next() else { return };
-        all.must(j, |other| first == *other, |_| "another document than at the first URL");
+        let others = all.filter(|(http, other)| !is_of_root(http) || other["resource"] == first["resource"]);
+        others.must(j, |other| first == *other, |_| "another document than at the first URL");
     }),
     ("auth.issuer.identical", |e, j| {
         // RFC 8414, section 3.3: compared as text, without any normalization.
@@ -280,19 +281,26 @@ fn each_issuer(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&str, &Value)
     j.untested("no metadata of an authorization server were found where the prober may look");
 }
 
-/// The resource must be the endpoint or a part of its URL.
+/// Whether a document was found at the well-known URI of the whole host.
+fn is_of_root(http: &HttpExchange<'_>) -> bool {
+    http.case == Some("auth/metadata/root")
+}
+
+/// RFC 9728, section 3.3: the resource is identical to the one whose URL led to the document. The document of the whole host
+/// may be about the host, or, beside one for the endpoint, about another resource.
 fn resource(e: &Evidence<'_>, j: &mut Judgement) {
     let Some(endpoint) = e.facts.endpoint.as_deref().and_then(|text| Url::parse(text).ok()) else { return };
-    for (http, metadata) in documents(e) {
-        let text = metadata["resource"].as_str().unwrap_or_default();
-        let resource = Url::parse(text).ok();
-        let covers = |resource: &Url| {
-            let path = resource.path().trim_end_matches('/');
-            let rest = endpoint.path().strip_prefix(path);
-            is_same_origin(resource, &endpoint) && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let is_alone = documents(e).all(|(http, _)| is_of_root(http));
+    for (http, metadata) in documents(e).filter(|(http, _)| is_alone || !is_of_root(http)) {
+        let resource = metadata["resource"].as_str().and_then(|text| Url::parse(text).ok());
+        let is_right = |resource: &Url| {
+            let (path, own) = (resource.path(), endpoint.path());
+            let is_same = resource.query() == endpoint.query() && resource.fragment().is_none();
+            let is_identical = is_same && (path == own || path == own.trim_end_matches('/'));
+            is_same_origin(resource, &endpoint) && (is_identical || (is_of_root(http) && path == "/"))
         };
-        check(j, resource.as_ref().is_some_and(covers), http, || {
-            format!("the resource {}", shown(&metadata["resource"]))
+        check(j, resource.as_ref().is_some_and(is_right), http, || {
+            format!("the resource {}, and the endpoint is {endpoint}", shown(&metadata["resource"]))
         });
     }
 }

@@ -19,7 +19,11 @@ const EXIT: Duration = Duration::from_secs(2);
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.line.no-embedded-newline", no_newline),
-    ("io.stdout.only-messages", |e, j| lines(e, j, |_, _| true)),
+    ("io.line.no-header", |e, j| {
+        let lines = e.received().filter(|it| !it.is_in_batch);
+        lines.must(j, |line| !is_header(line), |line| format!("the line {}", text(line)));
+    }),
+    ("io.stdout.only-messages", |e, j| lines(e, j, |_, line| !is_header(line))),
     ("io.stdout.from-start", |e, j| lines(e, j, is_before_requests)),
     ("io.stdout.at-exit", |e, j| lines(e, j, is_after_end)),
     ("io.stdout.utf8", |e, j| {
@@ -155,6 +159,11 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         Case::bytes("stdin/blank", CaseGroup::Input, "").unanswered(),
         Case::bytes("stdin/after-blank", CaseGroup::Input, body("blank")),
     ]
+}
+
+/// Whether a line is a header before a message, as the Language Server Protocol has it.
+fn is_header(line: &Message<'_>) -> bool {
+    line.bytes.to_ascii_lowercase().starts_with(b"content-length:")
 }
 
 fn is_before_requests(connection: &Connection<'_>, line: &Message<'_>) -> bool {

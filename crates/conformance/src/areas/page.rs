@@ -29,6 +29,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                     j.check_at(is_new, Some(method), call.places(), || format!("the cursor {cursor:?} again"));
                 }
             }
+            for call in own_cursors(e, method).reached() {
+                let found = || format!("{} for a cursor of its own", call.answer_text());
+                j.check_at(!call.has_error(), Some(method), call.places(), found);
+            }
         }
     }),
     ("page.follow.no-duplicates", |e, j| {
@@ -113,6 +117,16 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(Case::request(name, CaseGroup::Negative, method, json!({ "cursor": cursor })));
     }
     cases
+}
+
+/// The requests of normal work with a cursor that the server has given on the same connection.
+fn own_cursors<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = Call<'e>> {
+    e.connections.iter().flat_map(move |connection| {
+        let calls: Vec<_> = connection.calls_of(method).plain().collect();
+        let given: HashSet<_> = calls.iter().filter_map(|call| call.result()?["nextCursor"].as_str()).collect();
+        let is_own = move |call: &Call<'_>| call.request.at("/params/cursor").as_str().is_some_and(|it| given.contains(it));
+        calls.into_iter().filter(is_own)
+    })
 }
 
 /// Compares the pages that one cursor gives, request by request.

@@ -2,14 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rehearse_document::json_schema::{accepts, compile};
+use rehearse_document::json_schema::{accepts, compile, compile_with_formats};
 use rehearse_protocol::Version;
 use serde_json::{Value, json};
 
 use super::Judge;
 use super::changes::{notifies, spurious};
 use super::common::{
-    bytes_of, each_item, is_mime, is_one_of, is_text, items, may_be_resumed, readings, shown, tool_works as works,
+    bytes_of, each_item, is_mime, is_one_of, is_text, items, may_be_resumed, readings, shown, survives,
+    tool_works as works,
     unique,
 };
 use super::query::{Calls, Named, Parts, Query, elements};
@@ -89,6 +90,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tools.call.missing-name", |e, j| e.case("bad-params/call-without-name").responded().must_get(j, Call::has_error)),
     ("tools.call.arguments-wrong-type", |e, j| e.case("unknown-names/tool-array").responded().must_get(j, is_refused)),
+    ("tools.call.arguments-survives", |e, j| survives(e, j, "malformed/arguments")),
     ("tools.call.works", |e, j| {
         // A tool may fail, but it is there.
         let is_called = |call: &Call<'_>| call.response.is_some() && call.error_code() != Some(-32601);
@@ -112,11 +114,24 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             if let Ok(validator) = compile(schema) {
                 let error = validator.validate(content).err().map(|error| error.to_string());
                 j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
+                // Only a client that compares it, whatever the result says, cannot read such an error.
+                j.at_level_if(result["isError"] == true, Level::Derived);
             }
         }
     }),
+    ("tools.call.structured-formats", |e, j| {
+        for (call, result, schema) in results_with_schema(e) {
+            let (Some(content), Ok(with), Ok(without)) =
+                (result.get("structuredContent"), compile_with_formats(schema), compile(schema))
+            else {
+                continue;
+            };
+            let error = with.validate(content).err().filter(|_| without.is_valid(content)).map(|it| it.to_string());
+            j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
+        }
+    }),
     ("tools.call.structured-present", |e, j| {
-        for (call, result, _) in results_with_schema(e) {
+        for (call, result, _) in results_with_schema(e).into_iter().filter(|(_, result, _)| result["isError"] != true) {
             j.check_at(result.get("structuredContent").is_some(), name(&call), call.places(), || "none");
         }
     }),
@@ -228,6 +243,12 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         ),
         Case::request("bad-params/call-without-name", CaseGroup::Negative, CALL, json!({ "arguments": {} })),
     ];
+    let name = material.callable.first().map_or(&unknown, |(name, _)| name);
+    let odd = |(case, arguments)| {
+        let params = json!({ "name": name, "arguments": arguments });
+        Case::request(format!("malformed/arguments/{case}"), CaseGroup::Malformed, CALL, params).unanswered()
+    };
+    cases.extend([("text", json!("x")), ("array", json!([1]))].map(odd));
     for (name, arguments) in &material.callable {
         let Some(tool) = material.tools.iter().find(|tool| tool["name"] == **name) else { continue };
         let call = |case: &str, params: Value| Case::request(format!("{case}/{name}"), CaseGroup::Calls, CALL, params);
@@ -323,8 +344,7 @@ fn output_schemas<'e>(evidence: &'e Evidence<'_>) -> HashMap<&'e str, &'e Value>
 
 fn results_with_schema<'e>(evidence: &'e Evidence<'_>) -> Vec<(Call<'e>, &'e Value, &'e Value)> {
     let schemas = output_schemas(evidence);
-    let results = complete_results(evidence).filter(|(_, result)| result["isError"] != true);
-    results
+    complete_results(evidence)
         .filter_map(|(call, result)| {
             let schema = schemas.get(call.text("/params/name")?)?;
             Some((call, result, *schema))

@@ -34,6 +34,15 @@ impl Engine {
         }
     }
 
+    /// Refuses a request of the modern era that belongs to no session, with the faults that the script has for that era;
+    /// `None` if it has none for it.
+    pub fn refuse_probe(&self, message: &Message<'_>, why: &str, incoming: Incoming<'_>) -> Option<Decision> {
+        let (id, chain, faults) = self.select_faults(None, message, incoming)?;
+        let Message::Request(request) = message else { return None };
+        let (error, incoming) = (RpcError::new(INVALID_REQUEST, why), Incoming { faults: &faults, ..incoming });
+        Some(self.refuse(request, 400, Refusal::Negotiation, error, incoming).with_faults(id, chain))
+    }
+
     /// Takes a message of a legacy connection or session, before any fault.
     pub(super) fn legacy_message(
         self: &Arc<Self>,

@@ -109,6 +109,10 @@ async fn receive(
                 (Err(refused), Ok(message)) => {
                     // The client may find out the era of the server.
                     let is_probe = is_modern(headers) || message.method() == Some("server/discover");
+                    let faulted = || state.engine.refuse_probe(&message, &refused.why, incoming);
+                    if let Some(decision) = is_probe.then(faulted).flatten() {
+                        return stateless_response(state, decision, connection).await;
+                    }
                     let refusal = if is_probe { Refusal::Negotiation } else { refused.refusal };
                     state.refuse_message(head, &bytes, id.as_ref(), HttpRefusal { refusal, ..refused })
                 }

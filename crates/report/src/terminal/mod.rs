@@ -55,7 +55,7 @@ fn section(out: &mut String, section: &Section, layout: &Layout) {
         matrix::matrix(out, matrix, layout.width);
     }
     section.tables.iter().for_each(|table| table::table(out, table, layout));
-    untested(out, &section.untested, layout);
+    untested(out, section, layout);
     if remarks(out, &section.remarks, "", layout) {
         out.push('\n');
     }
@@ -85,13 +85,16 @@ fn subject(out: &mut String, name: &str, details: &[String], width: usize) {
 }
 
 /// What was not tested, by reason: first what an option can change.
-fn untested(out: &mut String, untested: &[(String, Vec<String>)], layout: &Layout) {
-    let total: usize = untested.iter().map(|(_, names)| names.len()).sum();
+fn untested(out: &mut String, section: &Section, layout: &Layout) {
+    let total: usize = section.untested.iter().map(|(_, names)| names.len()).sum();
     if total == 0 {
         return;
     }
-    let _ = writeln!(out, "{}", styled(format!("Not tested: {total}"), DOUBTFUL));
-    let mut reasons: Vec<_> = untested.iter().collect();
+    // The counts have a check once for each version.
+    let counted = section.counts.iter().find(|(outcome, _)| *outcome == Outcome::NotTested).map_or(0, |(_, count)| *count);
+    let counted = (counted > total).then(|| format!("; {counted} in all versions together"));
+    let _ = writeln!(out, "{}{}", styled(format!("Not tested: {total}"), DOUBTFUL), counted.unwrap_or_default());
+    let mut reasons: Vec<_> = section.untested.iter().collect();
     reasons.sort_by_key(|(reason, names)| (!reason.contains("--"), std::cmp::Reverse(names.len())));
     let shown = if layout.is_verbose { reasons.len() } else { REASONS };
     for (reason, names) in reasons.iter().take(shown) {

@@ -24,7 +24,7 @@ use crate::{
 /// A server whose tools come on pages, one without tools, one that answers with streams, one of the modern era alone, one
 /// without sessions whose tool changes nothing, one whose skills have no folders, and one with tasks that cannot be listed.
 const SMALL: [&str; 7] = [
-    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, steps: [{ roots: { as: r, optional: true } }, { reply: x }] }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n] }, reply: { structured: { n: 1 } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
+    "pageSize: 1\ncapabilities: { logging: null }\ntools: [{ name: a, description: A, steps: [{ roots: { as: r, optional: true } }, { reply: x }] }, { name: b, description: B, annotations: { readOnlyHint: true }, outputSchema: { type: object, required: [n], properties: { t: { type: string, format: date-time } } }, reply: { structured: { n: 1, t: '2026-07-28T12:00:00Z' } } }]\nprompts: [{ name: p, description: P, arguments: [{ name: x }], messages: [{ role: user, content: Hello }] }]\n",
     "resources: [{ uri: 'file:///srv/a.txt', name: a, reply: x }]\n",
     "http: { answers: sse, priming: true }\ntools: [{ name: a, description: A, steps: [{ wait: 20ms }, { reply: x }] }]\n",
     "protocol: 2026-07-28\ntools: [{ name: a, description: A, inputSchema: { type: object, properties: { text: { type: string, x-mcp-header: Text }, count: { type: integer, x-mcp-header: Count }, flag: { type: boolean, x-mcp-header: Flag }, more: { type: string, x-mcp-header: More } }, required: [text, count, flag] }, reply: x }]\nprompts: [{ name: grüße, description: B, messages: [{ role: user, content: x }] }]\n",
@@ -72,7 +72,7 @@ resources:
   - uri: ui://map
     name: map
     mimeType: text/html;profile=mcp-app
-    _meta: { ui: { prefersBorder: true } }
+    _meta: { ui: { prefersBorder: true, csp: { connectDomains: ['https://a.example'] } } }
     contents:
       - uri: ui://map
         mimeType: text/html;profile=mcp-app

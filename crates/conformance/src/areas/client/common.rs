@@ -60,9 +60,11 @@ pub(super) fn bounded(e: &Evidence<'_>, j: &mut Judgement, code: i64) {
     }
 }
 
-/// The bytes of a header of a request as text.
+/// The bytes of a header of a request as text; of several lines, as a server reads them (RFC 9110, section 5.3).
 pub(super) fn header<'h>(http: &'h HttpExchange<'_>, name: &str) -> Option<Cow<'h, str>> {
-    Some(String::from_utf8_lossy(http.request_headers?.get(name)?.as_bytes()))
+    let mut lines = http.request_headers?.get_all(name).iter().map(|it| String::from_utf8_lossy(it.as_bytes()));
+    let first = lines.next()?;
+    Some(lines.fold(first, |all, line| format!("{all}, {line}").into()))
 }
 
 /// Checks a header of each request; `shown` is its name in a report.

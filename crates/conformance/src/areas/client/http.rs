@@ -19,7 +19,7 @@ use super::life::{handshake, handshakes};
 use crate::areas::query::Query;
 use crate::connection::without_mark;
 use crate::evidence::VERSION_POINTER;
-use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Message};
+use crate::{Connection, Evidence, Flow, HttpExchange, Judgement, Kind, Level, Message};
 
 /// By how much a request may follow an answer that the client has not seen yet, if that came sooner than this.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
@@ -87,6 +87,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some(value) = header(http, VERSION_HEADER) else { continue };
             let holds = value == e.version.as_str();
             j.check_at(holds, None, http.places(), || header_text("MCP-Protocol-Version", Some(&value)));
+            // RFC 9110, section 5.3: a header that is no list has one line.
+            j.at_level_if(value.contains(','), Level::MustNot);
         }
     }),
     ("client-http.version.header-not-on-initialize", |e, j| {

@@ -137,7 +137,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         // A client may give up a stream that was not closed in order.
         let is_in_order = e.facts.acts.is_empty() || e.facts.acts.iter().any(|act| act.starts_with("resume"));
         for connection in e.connections.iter().filter(|_| is_in_order) {
-            for stream in streams(connection).iter().filter(|it| it.is_broken_off()) {
+            // What is cut off may have been closed by the client itself.
+            let is_closed = |it: &&Stream<'_>| it.is_broken_off() && it.http.is_whole != Some(false);
+            for stream in streams(connection).iter().filter(is_closed) {
                 let is_resumed = resumptions(connection).any(|http| http.request > stream.http.request);
                 j.check_at(is_resumed, None, stream.http.places(), || "no GET with `Last-Event-ID`");
             }

@@ -1,5 +1,6 @@
 //! `Origin` and `Host`: what keeps web pages from using a local server.
 
+use rehearse_protocol::names::SESSION_HEADER;
 use serde_json::json;
 use url::Url;
 
@@ -49,6 +50,17 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                     format!("`Access-Control-Allow-Origin: {allowed}`{credentials}")
                 },
             );
+        }
+    }),
+    ("http.cors.expose-session", |e, j| {
+        // A page that may call the server, and cannot read the id that it must send back.
+        for (_, http) in e.exchanges() {
+            let is_read = http.header("access-control-allow-origin").is_some() && http.header(SESSION_HEADER).is_some();
+            let Some(place) = http.response.filter(|_| is_read) else { continue };
+            let shown = http.header("access-control-expose-headers").unwrap_or_default();
+            let mut names = shown.split(',').map(str::trim);
+            let holds = names.any(|name| name == "*" || name.eq_ignore_ascii_case(SESSION_HEADER));
+            j.check_at(holds, None, vec![http.request, place], || format!("`Access-Control-Expose-Headers: {shown}`"));
         }
     }),
 ];

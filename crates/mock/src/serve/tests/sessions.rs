@@ -100,3 +100,22 @@ async fn a_lenient_server_answers_without_the_headers_and_has_one_trace_of_the_s
     assert_eq!(post(modern).await, 200);
     assert_eq!(server.traces().len(), 1);
 }
+
+#[tokio::test]
+async fn a_fault_for_the_modern_era_applies_where_a_legacy_server_is_asked_for_it() {
+    let script = |fault: &str| format!("protocol: 2025-11-25\nfaults: [{{ on: {{ era: modern }}, do: {fault} }}]\n");
+    for (fault, status, body) in [
+        ("{ status: 404 }", 404, ""),
+        ("{ status: 202 }", 202, ""),
+        ("{ status: { code: 200, rpcError: { code: -32601, message: No } } }", 200, r#""id":1,"error":{"code":-32601"#),
+        ("{ change: { set: { /id: server-error } } }", 400, r#""id":"server-error""#),
+    ] {
+        let client = Client::open(&script(fault)).await;
+        let discover = json!({ "jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {} });
+        let response = client.post_modern(discover).await;
+        assert_eq!(response.status(), status, "{fault}");
+        let text = response.text().await.expect("text");
+        assert!(text.contains(body), "{fault}: {text}");
+        assert_eq!(client.post("/mcp", &initialize("2025-11-25")).await.status(), 200, "{fault}");
+    }
+}

@@ -64,6 +64,23 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             }
         }
     }),
+    ("client-auth.discover.endpoints", |e, j| {
+        let all = asked(e);
+        for it in &all {
+            let member = match it.step {
+                Step::Register => "registration_endpoint",
+                Step::Authorize => "authorization_endpoint",
+                Step::Token => "token_endpoint",
+                Step::Resource | Step::Server => continue,
+            };
+            let before = servers(&all).filter(|(at, _)| at.http.request < it.http.request);
+            let named: Vec<_> = before.filter_map(|(_, metadata)| Url::parse(metadata[member].as_str()?).ok()).collect();
+            if let Some(last) = named.last() {
+                let holds = named.iter().any(|url| url.path() == it.path());
+                it.check(j, holds, || format!("{} {}, and `{member}` is {last}", it.http.method, it.path()));
+            }
+        }
+    }),
     ("client-auth.discover.as-order-path", |e, j| order(e, j, true)),
     ("client-auth.discover.as-order-root", |e, j| order(e, j, false)),
     ("client-auth.discover.as-rfc8414", |e, j| {

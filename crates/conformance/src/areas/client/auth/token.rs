@@ -188,6 +188,13 @@ fn refresh(e: &Evidence<'_>, j: &mut Judgement) {
             });
             // A client that is refused before the announced time may think that the token was revoked.
             j.at_level_if(!is_refresh, Level::Info);
+            // RFC 6749, section 6.
+            let is_replaced = |it: &Asked<'_>| {
+                let used = it.param("refresh_token").filter(|_| it.http.request < next.http.request);
+                let is_other = it.answer()["refresh_token"].as_str().is_some_and(|new| Some(new) != used);
+                used.is_some() && used == next.param("refresh_token") && is_other
+            };
+            j.at_level_if(!holds && tokens.clone().any(is_replaced), Level::Must);
         }
     }
 }
