@@ -180,13 +180,9 @@ fn said(refusal: &Refusal) -> (u8, String) {
         (true, _) => format!("the server sent more than the prober keeps, and no answer to `{method}`"),
         (_, true) => format!("the server did not answer `{method}` before the time of --budget was over"),
         _ if refusal.is_broken => format!("the server closed its input before it answered `{method}`"),
-        _ if refusal.is_unread => {
-            let limit = refusal.limit;
-            format!("the server read nothing of its standard input within {limit:?}: `{method}` has no answer")
-        }
         _ => {
-            let limit = refusal.limit;
-            format!("the server did not answer `{method}` within {limit:?}; --start-timeout waits longer")
+            let (limit, unread) = (refusal.limit, if refusal.is_unread { ", and read nothing of its input" } else { "" });
+            format!("the server did not answer `{method}` within {limit:?}{unread}; --start-timeout waits longer")
         }
     };
     let (mut best, mut line) = ((0, waited), None);

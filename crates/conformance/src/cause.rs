@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rehearse_protocol::message::METHOD_NOT_FOUND;
+
 use crate::{Check, CheckOutcome, CheckVerdict, Connection, EventRef, Evidence, HttpExchange, Role, Violation};
 
 /// Finds of each violated check whether another violation is the cause. Such a check is not tested: what it looks at
@@ -11,6 +13,7 @@ pub(crate) fn find(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Che
         return;
     }
     find_tainted(evidence, outcomes);
+    find_missing(evidence, outcomes);
     find_wrong_code(evidence, outcomes);
     find_explained(outcomes);
 }
@@ -38,6 +41,33 @@ fn find_tainted(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckO
             if follows && outcome.judgement.violations.iter().all(is_tainted) {
                 follow(outcome, id);
             }
+        }
+    }
+}
+
+/// The checks that name a capability without its methods.
+const WORKS: [&str; 3] = ["life.caps.tools-works", "life.caps.resources-works", "life.caps.prompts-works"];
+
+/// A server that declares a capability and has no methods for it violates every rule about their answers.
+fn find_missing(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
+    let mut answers: HashMap<&str, Vec<_>> = HashMap::new();
+    for call in evidence.calls().filter(|call| call.response.is_some()) {
+        answers.entry(call.method()).or_default().push(call);
+    }
+    answers.retain(|_, calls| calls.iter().all(|call| call.error_code() == Some(METHOD_NOT_FOUND)));
+    let missing: HashSet<_> = answers.values().flatten().filter_map(|call| Some(call.response?.place)).collect();
+    let other = others_places(evidence);
+    let is_of_missing = |violation: &Violation| {
+        let mut own = violation.places.iter().filter(|place| !other.contains(place)).peekable();
+        own.peek().is_some() && own.all(|place| missing.contains(place))
+    };
+    let follows = |outcome: &CheckOutcome| is_open(outcome) && outcome.judgement.violations.iter().all(is_of_missing);
+    let is_cause = |check: &Check| WORKS.contains(&check.id.as_str());
+    let mut causes = outcomes.iter().filter(|(check, outcome)| is_cause(check) && follows(outcome));
+    let Some((id, verdict)) = causes.next().map(|(check, it)| (check.id.as_str(), it.verdict)) else { return };
+    for (check, outcome) in outcomes.iter_mut() {
+        if !is_cause(check) && outcome.verdict >= verdict && follows(outcome) {
+            follow(outcome, id);
         }
     }
 }

@@ -75,6 +75,8 @@ impl Inputs<'_> {
     pub(crate) fn is_valid(&self, input: &Json) -> Option<bool> {
         match self.target.id.kind {
             TargetKind::Resource | TargetKind::List => self.target.usual.contains(input).then_some(true),
+            // Whatever the schema says, arguments are an object.
+            _ if !input.is_object() => Some(false),
             _ => self.validator.as_ref().map(|it| it.is_valid(input)),
         }
     }

@@ -9,7 +9,7 @@ use rehearse_document::{
 use rehearse_protocol::{List, Operation};
 use rehearse_report::fuzz::{FuzzTarget, InputKind, TargetKind};
 
-/// A target, with what its inputs are made from. An input is always an object.
+/// A target, with what its inputs are made from. An input is an object, but for what a tool must refuse.
 #[derive(Debug)]
 pub struct Target {
     /// Its name.
@@ -46,6 +46,7 @@ impl Target {
             reason,
             output,
             is_idempotent,
+            own: vec![(InputKind::Broken, json!("x")), (InputKind::Broken, json!([1]))],
             ..Target::with_texts(TargetKind::Tool, name, schema.clone(), vec![usual])
         }
     }
@@ -153,14 +154,14 @@ impl Target {
             || ["ref", "argument", "value"].iter().all(|name| input.get(name).is_some());
         let is_uri = self.id.kind != TargetKind::Resource || input.get("uri").is_some();
         let are_texts = || input.as_object().is_some_and(|it| it.values().all(Json::is_string));
-        input.is_object() && (self.id.kind == TargetKind::Tool || is_whole && is_uri && are_texts())
+        self.id.kind == TargetKind::Tool || (input.is_object() && is_whole && is_uri && are_texts())
     }
 
     /// The request with this input.
     pub(crate) fn request(&self, input: &Json) -> Operation {
         let (name, text) = (&self.id.name, |key: &str| input[key].as_str().unwrap_or_default());
         match self.id.kind {
-            TargetKind::Tool => Operation::call(name, input.as_object().cloned()),
+            TargetKind::Tool => Operation::new(Operation::CALL, json!({ "name": name, "arguments": input })),
             TargetKind::Prompt => Operation::get(name, input.as_object().cloned()),
             TargetKind::Template => Operation::read(&self.uri(input)),
             TargetKind::Resource => Operation::read(text("uri")),

@@ -75,7 +75,9 @@ impl Operation {
 
     /// The key of the step of a scenario that does it, and its value: the request as it is, if no step is for it alone.
     pub fn step(&self) -> (&'static str, Value) {
-        match STEPS.iter().find(|(method, ..)| *method == self.method) {
+        // A step for a call has an object of arguments.
+        let is_plain = self.params.get("arguments").is_none_or(Value::is_object);
+        match STEPS.iter().find(|(method, ..)| is_plain && *method == self.method) {
             Some((Operation::CALL | Operation::GET, step, _, named)) => {
                 let key = if *step == "call" { "tool" } else { "name" };
                 let arguments = self.params.get("arguments").and_then(Value::as_object).cloned();
@@ -132,6 +134,11 @@ mod tests {
                 Operation::new("logging/setLevel", json!({ "level": "debug" })),
                 "level debug",
                 json!({ "set_log_level": "debug" }),
+            ),
+            (
+                Operation::new("tools/call", json!({ "name": "echo", "arguments": "x" })),
+                "call echo",
+                json!({ "request": { "method": "tools/call", "params": { "name": "echo", "arguments": "x" } } }),
             ),
             (
                 Operation::new("a/b", json!({ "c": 1 })),

@@ -23,6 +23,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 /// The case `malformed/truncated`, and one that comes before it.
 const TRUNCATED: &str = r#"{"jsonrpc":"2.0","id":1,"#;
 const NUMBER: &str = "42";
+/// Everything that is no message.
+const ANYTHING_BROKEN: &str = "";
 
 /// How the server ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +58,7 @@ struct Server {
 fn step(fatal: &str, frame: &Bytes) -> Option<Step> {
     match Message::parse(frame) {
         _ if frame == fatal => Some(Step::End),
+        Err(_) if fatal == ANYTHING_BROKEN => Some(Step::End),
         Ok(Message::Request(request)) => Some(Step::Send(match &*request.method {
             "initialize" => message::result(
                 &request.id,
@@ -201,9 +204,19 @@ async fn however_a_server_ends_a_connection_the_verdict_is_the_same() {
 }
 
 #[tokio::test]
-async fn what_was_still_to_be_sent_is_not_tested_because_the_server_had_ended_the_connection() {
+async fn what_was_still_to_be_sent_goes_on_with_another_connection() {
     for end in [End::Clean, End::Reset] {
         let checks = judged(Transport::Ws, NUMBER, end, StatusCode::NOT_FOUND).await;
+        for check in ["rpc.invalid.parse-survives", "rpc.invalid.params-array"] {
+            assert_eq!(found(&checks, check).0, CheckVerdict::Pass, "{check} {end:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_still_to_be_sent_is_not_tested_if_the_server_ends_each_connection() {
+    for end in [End::Clean, End::Reset] {
+        let checks = judged(Transport::Ws, ANYTHING_BROKEN, end, StatusCode::NOT_FOUND).await;
         for check in ["rpc.invalid.parse-survives", "rpc.extra.deep-nesting", "rpc.invalid.params-array"] {
             let expected = (CheckVerdict::NotTested, "the server had ended the connection");
             assert_eq!(found(&checks, check), expected, "{check} {end:?}");

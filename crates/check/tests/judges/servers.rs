@@ -45,6 +45,17 @@ methods:
   - { method: resources/list, reply: { rpcError: { code: 0, message: down } } }
   - { method: completion/complete, reply: { rpcError: { code: -32603, message: down } } }
 "#;
+/// It declares what it does not have.
+const EMPTY_CAPABILITIES: &str = r#"
+protocol: 2025-11-25
+capabilities: { prompts: {}, resources: {} }
+methods:
+  - { method: prompts/list, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: prompts/get, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/list, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/templates/list, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/read, reply: { rpcError: { code: -32601, message: Method not found } } }
+"#;
 /// Its optional arguments exclude one another.
 const EXCLUSIVE_ARGUMENTS: &str = r"
 prompts:
@@ -134,6 +145,18 @@ async fn a_server_whose_normal_work_fails_is_not_accused_of_what_varies_it() {
         let checked = checked(Target::Ws(Endpoint { url, headers: Vec::new() }), versions).await;
         assert_eq!(accused(&checked), [""; 0], "{script}");
     }
+}
+
+#[tokio::test]
+async fn a_capability_without_its_methods_is_one_finding() {
+    let source = rehearse_document::Source::new("script.yaml", EMPTY_CAPABILITIES);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+    let url = server.url(Transport::Ws).expect("a URL");
+    let checked = checked(Target::Ws(Endpoint { url, headers: Vec::new() }), &[Version::V2025_11_25]).await;
+    let found = accused(&checked);
+    let found: Vec<_> = found.iter().filter_map(|it| it.split([' ', ':']).nth(1)).collect();
+    assert_eq!(found, ["life.caps.resources-works", "life.caps.prompts-works"]);
 }
 
 /// What a run sends of the values of a prompt that asks, and its result.
@@ -290,7 +313,9 @@ async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
     let checked = check(&ServerParams::new("server", target), &options).await.checked;
     let error = checked.error.unwrap_or_default();
     assert!(
-        error.contains("within 400ms; --start-timeout waits longer; its standard output is not MCP: starting"),
+        error.contains(
+            "within 400ms, and read nothing of its input; --start-timeout waits longer; its standard output is not MCP: starting"
+        ),
         "{error}"
     );
     // Four processes start at once, and the fifth version waits for them.

@@ -90,7 +90,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("tools.call.missing-name", |e, j| e.case("bad-params/call-without-name").responded().must_get(j, Call::has_error)),
     ("tools.call.arguments-wrong-type", |e, j| e.case("unknown-names/tool-array").responded().must_get(j, is_refused)),
-    ("tools.call.arguments-survives", |e, j| survives(e, j, "malformed/arguments")),
+    ("tools.call.arguments-survives", |e, j| {
+        survives(e, j, "malformed/arguments");
+        // Over HTTP a server may live on and serve nobody any more.
+        let control = e.case("malformed/control-arguments").find(|call| call.status() >= Some(500));
+        let Some((control, call)) = control.zip(e.case("malformed/arguments").last()) else { return };
+        let was_served = e.calls_of(control.method()).plain().any(|call| call.is_served());
+        let places = call.places().into_iter().chain(control.places()).collect();
+        j.check_at(!was_served, call.request.case, places, || format!("{} for each request after it", control.answer_text()));
+    }),
     ("tools.call.works", |e, j| {
         // A tool may fail, but it is there.
         let is_called = |call: &Call<'_>| call.response.is_some() && call.error_code() != Some(-32601);
@@ -249,6 +257,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         Case::request(format!("malformed/arguments/{case}"), CaseGroup::Malformed, CALL, params).unanswered()
     };
     cases.extend([("text", json!("x")), ("array", json!([1]))].map(odd));
+    let control = material.cheap_method();
+    cases.push(Case::request("malformed/control-arguments", CaseGroup::Malformed, control, json!({})));
     for (name, arguments) in &material.callable {
         let Some(tool) = material.tools.iter().find(|tool| tool["name"] == **name) else { continue };
         let call = |case: &str, params: Value| Case::request(format!("{case}/{name}"), CaseGroup::Calls, CALL, params);

@@ -77,7 +77,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-life.initialized.not-after-error", |e, j| {
         for connection in e.connections.iter().filter(|it| handshakes(it) == 0) {
-            let failed = connection.calls().find(|it| it.method() == "initialize" && it.error_code().is_some());
+            let is_failed = |it: &Call<'_>| it.method() == "initialize" && it.error_code().is_some();
+            let failed = connection.calls().find(|it| is_failed(it) && !it.is_refused_elsewhere());
             let Some(failed) = failed else { continue };
             let sent = notifications(connection, "notifications/initialized").next();
             let places = failed.places_with(sent.map(|it| it.place));

@@ -87,7 +87,8 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         cases.push(list(material, name).header("origin", origin));
     }
     let Ok(endpoint) = Url::parse(&material.endpoint) else { return cases };
-    cases.push(list(material, "origin-own/list").header("origin", &endpoint.origin().ascii_serialization()));
+    let own = endpoint.origin().ascii_serialization();
+    cases.extend([hello(material, "origin-own/hello"), list(material, "origin-own/list")].map(|it| it.header("origin", &own)));
     if is_loopback(&endpoint) {
         cases.push(list(material, "host/list").header("host", "evil.example"));
     }
