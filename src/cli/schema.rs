@@ -66,25 +66,25 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage("`--dialect` is for `rehearse schema config`".into()));
     }
     let schema = match (args.kind, args.dialect) {
-        (Kind::Script, _) => format!("{:#}\n", script::schema()),
-        (Kind::Scenario, _) => format!("{:#}\n", rehearse_scenario::schema()),
-        (Kind::Config, Some(dialect)) => format!("{:#}\n", dialect.schema()),
+        (Kind::Script, _) => script::schema(),
+        (Kind::Scenario, _) => rehearse_scenario::schema(),
+        (Kind::Config, Some(dialect)) => dialect.schema(),
         (Kind::Config, None) => {
             let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
             let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
-        (Kind::Baseline, _) => schema::BASELINE.to_owned(),
+        (Kind::Baseline, _) => schema::baseline(),
         (Kind::Run, _) => schema::run(),
         (Kind::Check, _) => schema::check(),
-        (Kind::Bench, _) => schema::BENCH.to_owned(),
-        (Kind::Diff, _) => schema::DIFF.to_owned(),
-        (Kind::Fuzz, _) => schema::FUZZ.to_owned(),
-        (Kind::Surface, _) => schema::SURFACE.to_owned(),
-        (Kind::Profile, _) => format!("{:#}\n", rehearse_profile::schema()),
-        (Kind::Journal, _) => schema::JOURNAL.to_owned(),
-        (Kind::Trace, _) => schema::TRACE.to_owned(),
+        (Kind::Bench, _) => schema::bench(),
+        (Kind::Diff, _) => schema::diff(),
+        (Kind::Fuzz, _) => schema::fuzz(),
+        (Kind::Surface, _) => schema::surface(),
+        (Kind::Profile, _) => rehearse_profile::schema(),
+        (Kind::Journal, _) => schema::journal(),
+        (Kind::Trace, _) => schema::trace(),
     };
-    output::write(schema.as_bytes())?;
+    output::write(format!("{schema:#}\n").as_bytes())?;
     Ok(Exit::Success)
 }

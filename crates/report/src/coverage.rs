@@ -1,9 +1,10 @@
 //! What of each server the scenarios of a run have used.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What of the servers was used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Coverage {
     /// How many items and branches were used.
@@ -20,7 +21,7 @@ pub struct Coverage {
 }
 
 /// What of one server was used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerCoverage {
     /// The name that it gives itself, or that of the scenario.
@@ -33,7 +34,7 @@ pub struct ServerCoverage {
 }
 
 /// Something that a scenario may use.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoverageItem {
     /// What it is.
     pub kind: CoverageKind,
@@ -47,7 +48,7 @@ pub struct CoverageItem {
 }
 
 /// A kind of values that a schema allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CoverageBranch {
     /// Where it is in the arguments, and what it is.
     pub name: String,
@@ -56,7 +57,7 @@ pub struct CoverageBranch {
 }
 
 /// What can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CoverageKind {
     /// A call that had a result.

@@ -1,12 +1,14 @@
 //! Results as JSON.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{RunResult, Verdict};
 
 /// The result of a run with its verdict.
-#[derive(Serialize)]
-struct Judged<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Judged<'a> {
+    /// Of all cells; incomplete if a part of the run is missing.
     verdict: Verdict,
     #[serde(flatten)]
     result: &'a RunResult,

@@ -2,19 +2,20 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{
     Coverage, MergedShards, Shard, Verdict,
     check::JudgedCheck,
     eval::{EvalComparison, EvalSpending, ModelResult},
-    milliseconds,
+    milliseconds::Milliseconds,
     wire_line::{WireKind, WireLine},
 };
 use rehearse_protocol::{Protocol, Transport};
 
 /// The result of a whole run.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
     /// The version of this data format.
@@ -37,7 +38,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<MergedShards>,
     /// How long the run took.
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
     /// The number of cells by status.
     pub totals: Totals,
@@ -88,23 +89,23 @@ impl<'de> Deserialize<'de> for Cell {
 }
 
 /// The number of cells by status.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Totals {
-    /// Cells with [`Status::Passed`].
+    /// Cells that passed.
     pub passed: usize,
-    /// Cells with [`Status::Failed`].
+    /// Cells that failed.
     pub failed: usize,
-    /// Cells with [`Status::Error`].
+    /// Cells that could not run.
     pub errors: usize,
-    /// Cells with [`Status::NotApplicable`].
+    /// Cells that do not apply.
     pub not_applicable: usize,
-    /// Cells with [`Status::NotRun`].
+    /// Cells that did not run.
     pub not_run: usize,
 }
 
 /// The result of one scenario.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScenarioResult {
     /// The file name without its extension.
@@ -131,10 +132,11 @@ pub struct ScenarioResult {
 }
 
 /// The result of one cell.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CellResult {
-    /// The cell.
+    /// Transport and protocol version, such as `http/2025-11-25`.
+    #[schemars(with = "String")]
     pub cell: Cell,
     /// How the cell ended.
     pub status: Status,
@@ -145,7 +147,7 @@ pub struct CellResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long the cell took.
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
     /// One result for each step that ran.
     pub steps: Vec<StepResult>,
@@ -158,7 +160,7 @@ pub struct CellResult {
 }
 
 /// A rule that a server has violated.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CellViolation {
     /// The name of the server.
     pub server: String,
@@ -168,7 +170,7 @@ pub struct CellViolation {
 }
 
 /// How a cell or a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Status {
     /// All expectations were met.
@@ -197,7 +199,7 @@ impl Status {
 }
 
 /// The result of one step.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepResult {
     /// The action and its main argument: `call echo`.
@@ -209,7 +211,7 @@ pub struct StepResult {
     /// How the step ended.
     pub status: Status,
     /// How long the step took.
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
     /// Why the step failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -235,7 +237,7 @@ impl StepResult {
 }
 
 /// One reason why a step failed.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
     /// The reason, as one sentence.
@@ -252,7 +254,7 @@ pub struct Problem {
 }
 
 /// Two texts that should be equal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// The text of the snapshot.
@@ -262,7 +264,7 @@ pub struct Difference {
 }
 
 /// One line of the traffic with a server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceLine {
     /// The name of the server.

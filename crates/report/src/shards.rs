@@ -2,10 +2,11 @@
 
 use std::{cmp::Reverse, fmt, str::FromStr, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of several parts of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shard {
     /// Its number, from 1.
     pub index: usize,
@@ -60,7 +61,7 @@ impl Shard {
 }
 
 /// What a merged result has of a run in so many parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedShards {
     /// The number of parts.
     pub count: usize,

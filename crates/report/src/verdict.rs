@@ -1,9 +1,10 @@
 //! How a run ended.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a run ended, or several together; best first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Nothing failed.

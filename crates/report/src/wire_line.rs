@@ -4,9 +4,10 @@ use std::{fmt::Write, time::Duration};
 
 use http::HeaderMap;
 use rehearse_protocol::{Direction, Event, EventKind, ProcessEvent};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::milliseconds;
+use super::milliseconds::Milliseconds;
 
 /// How many bytes of a frame are kept.
 const LONGEST: usize = 4096;
@@ -14,7 +15,7 @@ const LONGEST: usize = 4096;
 const BEFORE: usize = 1024;
 
 /// What a line of the traffic is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WireKind {
     /// A message, or bytes where a message was expected.
@@ -31,13 +32,16 @@ pub enum WireKind {
 }
 
 /// A line of the traffic with a server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WireLine {
+    #[schemars(with = "String", extend("enum" = ["client-to-server", "server-to-client"]))]
     pub direction: Direction,
+    /// What the line is if it is not a message.
     #[serde(default, skip_serializing_if = "WireKind::is_frame")]
     pub kind: WireKind,
-    #[serde(rename = "atMs", with = "milliseconds")]
+    /// Since the connection was opened.
+    #[serde(rename = "atMs", with = "Milliseconds")]
     pub at: Duration,
     /// The frame, or the part of it that shows the violation. Bytes that are not UTF-8 are replaced.
     pub text: String,

@@ -3,8 +3,11 @@
 use std::{fmt, time::Duration};
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStruct};
-use serde_json::value::to_raw_value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::milliseconds::Milliseconds;
 
 /// The largest latency in nanoseconds: an hour. What is longer counts as this.
 const LONGEST: u64 = 3_600_000_000_000;
@@ -29,7 +32,8 @@ const FINEST: u64 = 128;
 /// assert_eq!(read, latencies);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "Written", from = "Read")]
 pub struct Latencies(Histogram<u64>);
 
 impl Default for Latencies {
@@ -93,39 +97,55 @@ impl Latencies {
     }
 }
 
-/// A duration in milliseconds with three decimals.
-pub(super) fn milliseconds(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
+/// What is written of latencies.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename = "Latencies", rename_all = "camelCase")]
+struct Written {
+    count: u64,
+    mean_ms: f64,
+    /// The standard deviation.
+    deviation_ms: f64,
+    min_ms: f64,
+    p50_ms: f64,
+    p90_ms: f64,
+    p99_ms: f64,
+    /// 99.9 percent are not above it.
+    p999_ms: f64,
+    max_ms: f64,
+    /// All latencies: pairs of nanoseconds, with three significant digits, and how many requests took so long.
+    #[schemars(with = "Vec<(u64, u64)>")]
+    histogram: Box<RawValue>,
 }
 
-impl Serialize for Latencies {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let pairs: Vec<_> = self.0.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
-        let mut object = serializer.serialize_struct("Latencies", 10)?;
-        object.serialize_field("count", &self.count())?;
-        object.serialize_field("meanMs", &milliseconds(self.mean()))?;
-        object.serialize_field("deviationMs", &milliseconds(self.deviation()))?;
-        object.serialize_field("minMs", &milliseconds(self.min()))?;
-        object.serialize_field("p50Ms", &milliseconds(self.percentile(50.0)))?;
-        object.serialize_field("p90Ms", &milliseconds(self.percentile(90.0)))?;
-        object.serialize_field("p99Ms", &milliseconds(self.percentile(99.0)))?;
-        object.serialize_field("p999Ms", &milliseconds(self.percentile(99.9)))?;
-        object.serialize_field("maxMs", &milliseconds(self.max()))?;
-        object.serialize_field("histogram", &to_raw_value(&pairs).map_err(serde::ser::Error::custom)?)?;
-        object.end()
+/// What is read of them.
+#[derive(Deserialize, JsonSchema)]
+struct Read {
+    histogram: Vec<(u64, u64)>,
+}
+
+impl From<Latencies> for Written {
+    fn from(all: Latencies) -> Written {
+        let pairs: Vec<_> = all.0.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+        Written {
+            count: all.count(),
+            mean_ms: Milliseconds::of(all.mean()),
+            deviation_ms: Milliseconds::of(all.deviation()),
+            min_ms: Milliseconds::of(all.min()),
+            p50_ms: Milliseconds::of(all.percentile(50.0)),
+            p90_ms: Milliseconds::of(all.percentile(90.0)),
+            p99_ms: Milliseconds::of(all.percentile(99.0)),
+            p999_ms: Milliseconds::of(all.percentile(99.9)),
+            max_ms: Milliseconds::of(all.max()),
+            histogram: to_raw_value(&pairs).unwrap_or_default(),
+        }
     }
 }
 
-impl<'de> Deserialize<'de> for Latencies {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Latencies, D::Error> {
-        #[derive(Deserialize)]
-        struct Members {
-            histogram: Vec<(u64, u64)>,
-        }
-        let members = Members::deserialize(deserializer)?;
+impl From<Read> for Latencies {
+    fn from(Read { histogram }: Read) -> Latencies {
         let mut latencies = Latencies::default();
-        members.histogram.iter().for_each(|(nanoseconds, count)| latencies.0.saturating_record_n(*nanoseconds, *count));
-        Ok(latencies)
+        histogram.iter().for_each(|(nanoseconds, count)| latencies.0.saturating_record_n(*nanoseconds, *count));
+        latencies
     }
 }
 

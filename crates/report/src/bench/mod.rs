@@ -6,6 +6,7 @@ mod shards;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 pub(crate) use bars::Bars;
@@ -19,10 +20,10 @@ use rehearse_protocol::{Transport, Version};
 pub const FORMAT: u32 = 1;
 
 /// The result of a benchmark of one or more servers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BenchResult {
-    /// The version of this data format: [`FORMAT`].
+    /// The version of this data format.
     pub format: u32,
     /// When it began, by RFC 3339.
     pub started_at: String,
@@ -52,13 +53,14 @@ pub struct BenchResult {
     /// What makes the figures doubtful.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How the run ended.
+    /// `failed`: a condition of `--fail-if` is true, or a server became slower; `cannotRun`: not everything was measured.
     #[serde(serialize_with = "camel_case")]
+    #[schemars(with = "String", extend("enum" = ["passed", "failed", "cannotRun"]))]
     pub verdict: Verdict,
 }
 
 /// The machine on which a benchmark ran.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Machine {
     /// The operating system with its release.
@@ -73,7 +75,7 @@ pub struct Machine {
 }
 
 /// How requests were sent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "model", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Load {
     /// One discovery after the other.
@@ -97,7 +99,7 @@ pub enum Load {
 }
 
 /// What was measured of one server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetResult {
     /// The name in its config, or that of its command or host.
@@ -105,9 +107,11 @@ pub struct TargetResult {
     /// The command or URL.
     pub target: String,
     /// The transport.
+    #[schemars(with = "String", extend("enum" = Transport::ALL))]
     pub transport: Transport,
     /// The version that it speaks; absent if it could not be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("enum" = Version::ALL))]
     pub version: Option<Version>,
     /// Why it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +130,7 @@ pub struct TargetResult {
 }
 
 /// One kind of request, such as the calls of one tool.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Measure {
     /// What was requested.
@@ -156,7 +160,7 @@ pub struct Measure {
 }
 
 /// A part of the time of a measure.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Slice {
     /// Its length in seconds.
@@ -166,7 +170,7 @@ pub struct Slice {
 }
 
 /// What the processes of a server used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessUsage {
     /// How many processes were started.
@@ -178,7 +182,7 @@ pub struct ProcessUsage {
 }
 
 /// One rate of a search for the highest.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RateStep {
     /// Requests per second that were due.
@@ -192,7 +196,7 @@ pub struct RateStep {
 }
 
 /// What was to hold of a measure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThresholdResult {
     /// The expression of `--fail-if`.
@@ -208,7 +212,7 @@ pub struct ThresholdResult {
 }
 
 /// The difference of one figure between two results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// What is compared.
@@ -231,7 +235,7 @@ pub struct Comparison {
 }
 
 /// What two results say about a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Change {
     /// It is faster.

@@ -1,5 +1,6 @@
 //! The results of several machines that have loaded one server together.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{BenchResult, Measure, TargetResult};
@@ -9,7 +10,7 @@ use crate::{MergedShards, Shard};
 const COMMON: f64 = 0.9;
 
 /// One of several machines, and when it measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BenchShard {
     /// Its part.

@@ -6,6 +6,7 @@ use rehearse_document::{Node, Problems, nearest};
 use rehearse_protocol::{Transport, Version};
 
 use super::{BaselineUse, CheckResult, CheckVerdict, JudgedCheck, official};
+use crate::schema::KEYS;
 
 /// The reason of an entry before its author writes one.
 const TODO: &str = "TODO";
@@ -62,7 +63,7 @@ impl Baseline {
         if node.get("accept").is_none() && (node.get("server").is_some() || node.get("client").is_some()) {
             return Baseline::read_official(node);
         }
-        let fields = node.fields("a baseline", &["version", "accept"])?;
+        let fields = KEYS.fields(node, "baseline")?;
         let version = fields.required("version")?;
         if version.integer::<u32>()? != 1 {
             return Err(version.problem("the version of a baseline must be 1").into());
@@ -191,7 +192,7 @@ struct Use {
 
 impl Entry {
     fn read(node: &Node, ids: &dyn Fn(&str) -> Vec<String>) -> Result<Entry, Problems> {
-        let fields = node.fields("an accepted failure", &["id", "subject", "when", "reason", "until"])?;
+        let fields = KEYS.fields(node, "acceptedFailure")?;
         let id = fields.required("id")?;
         let pattern = id.str()?;
         let found = ids(pattern);
@@ -213,7 +214,7 @@ impl Entry {
         let until = fields.read("until", date)?;
         let (mut transports, mut versions) = (Vec::new(), None);
         if let Some(when) = fields.get("when") {
-            let when = when.fields("`when`", &["transport", "version"])?;
+            let when = KEYS.fields(when, "when")?;
             transports = when.read("transport", |node| node.one_or_more(Node::parsed))?.unwrap_or_default();
             versions = when.read("version", Versions::read)?;
         }

@@ -10,15 +10,17 @@ use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 use rehearse_system::program::quoted;
 
 use crate::{
-    Format, MergedShards, Shard, Verdict, groups::grouped, json, milliseconds, profile::ProfileFit, wire_line::WireLine,
+    Format, MergedShards, Shard, Verdict, groups::grouped, json, milliseconds::Milliseconds, profile::ProfileFit,
+    wire_line::WireLine,
 };
 use rehearse_protocol::{Transport, Version};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use violation::violation_text;
 
 /// The result of a run against one or more servers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckResult {
     /// The version of this format.
@@ -30,7 +32,7 @@ pub struct CheckResult {
     /// The version of `rehearse`.
     #[serde(default)]
     pub rehearse: String,
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
     pub seed: u64,
     /// Whether a warning fails the run.
@@ -52,16 +54,16 @@ pub struct CheckResult {
 }
 
 /// How long one run of a client took.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ActDuration {
     /// The act, or those of a composite act.
     pub acts: Vec<String>,
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
 }
 
 /// The number of checks by verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckTotals {
     pub failed: usize,
@@ -74,7 +76,7 @@ pub struct CheckTotals {
 }
 
 /// How the accepted failures of a file were used.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BaselineUse {
     pub file: PathBuf,
@@ -87,16 +89,17 @@ pub struct BaselineUse {
 }
 
 /// One server over one transport.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedServer {
     /// The command or URL.
     pub target: String,
+    #[schemars(with = "String", extend("enum" = Transport::ALL))]
     pub transport: Transport,
     /// The name that the server gives itself.
     pub name: Option<String>,
     pub server_version: Option<String>,
-    #[serde(rename = "startedInMs", with = "milliseconds")]
+    #[serde(rename = "startedInMs", with = "Milliseconds")]
     pub started_in: Duration,
     /// The command line that checks it again, without the command of a client.
     pub again: String,
@@ -135,15 +138,16 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// A version that could not be checked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UnansweredVersion {
+    #[schemars(with = "String", extend("enum" = Version::ALL))]
     pub version: Version,
     pub reason: String,
 }
 
 /// The place of a server in a config file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigPlace {
     pub file: String,
@@ -154,24 +158,28 @@ pub struct ConfigPlace {
 }
 
 /// The verdicts on one server in one version.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedVersion {
+    #[schemars(with = "String", extend("enum" = Version::ALL))]
     pub version: Version,
     pub checks: Vec<JudgedCheck>,
 }
 
 /// A check, with the verdict on it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JudgedCheck {
+    /// Never renamed, never used again.
     pub id: String,
+    #[schemars(extend("enum" = ["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "derived", "info", null]))]
     pub level: Option<Cow<'static, str>>,
     pub verdict: CheckVerdict,
     /// Why it is not tested, not applicable or accepted, and whether a second run has confirmed a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub rule: String,
+    /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The section of the specification.
@@ -191,7 +199,7 @@ pub struct JudgedCheck {
     /// How often the rule was exercised.
     pub exercised: usize,
     /// The act in which a client violates it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub act: Option<String>,
     /// The command line that runs this check alone, if it failed or is a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,7 +210,7 @@ pub struct JudgedCheck {
 }
 
 /// The verdict on a check, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckVerdict {
     /// A MUST is violated.
@@ -222,13 +230,15 @@ pub enum CheckVerdict {
 }
 
 /// One violation.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FoundViolation {
     /// Whether it is a failure, a warning or for information.
     pub verdict: CheckVerdict,
+    /// The tool, resource or case that violates the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// What was found.
     pub found: String,
     /// Why it does not count: the reason of the baseline, or that it comes from an SDK.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -236,6 +246,7 @@ pub struct FoundViolation {
     /// The SDK that behaves like this, whatever the author of the peer does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdk: Option<Cow<'static, str>>,
+    /// What was sent and what came.
     pub evidence: Vec<WireLine>,
 }
 

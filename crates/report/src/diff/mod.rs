@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -11,10 +12,10 @@ use crate::Verdict;
 pub const FORMAT: u32 = 1;
 
 /// The changes from one surface to another.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffResult {
-    /// The version of this data format: [`FORMAT`].
+    /// The version of this data format.
     pub format: u32,
     /// The version of `rehearse`.
     pub rehearse: String,
@@ -44,7 +45,7 @@ pub struct DiffResult {
 }
 
 /// One of the two surfaces.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
     /// The file, the URL, the name or the command.
@@ -55,7 +56,7 @@ pub struct Side {
 }
 
 /// What a change may do to those who use the server, mildest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Only people notice it.
@@ -69,7 +70,7 @@ pub enum Class {
 }
 
 /// One change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
     /// What it may do.
@@ -101,7 +102,7 @@ pub struct Change {
 }
 
 /// A line of a surface file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangePlace {
     /// The path of the file.
@@ -111,7 +112,7 @@ pub struct ChangePlace {
 }
 
 /// Recorded calls that the new surface refuses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedCall {
     /// What was called, such as `tool search`.

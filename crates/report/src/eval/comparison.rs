@@ -5,13 +5,14 @@ use std::{
     fmt,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ModelResult;
 use crate::RunResult;
 
 /// The evals of a run beside those of an earlier one.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalComparison {
     /// How many tasks of a model were compared.
@@ -23,7 +24,7 @@ pub struct EvalComparison {
 }
 
 /// How often something happened before and now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalChange {
     /// The scenario, the step and the cell.

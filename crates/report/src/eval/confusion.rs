@@ -1,11 +1,12 @@
 //! Which tool a model called instead of the one that was expected.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AgentCall;
 
 /// A tool that was called instead of another one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Confusion {
     /// The tool that was expected.
@@ -18,7 +19,7 @@ pub struct Confusion {
 }
 
 /// A tool as a model sees it, without its arguments.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolText {
     pub name: String,

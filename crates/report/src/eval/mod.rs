@@ -6,6 +6,7 @@ mod table;
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -13,13 +14,13 @@ pub use comparison::{EvalChange, EvalComparison};
 pub use confusion::{Confusion, confusions};
 pub(crate) use table::{sentences, table};
 
-use crate::milliseconds;
+use crate::milliseconds::Milliseconds;
 
 /// 1.96 standard deviations: an interval of 95 %.
 const Z: f64 = 1.959_964;
 
 /// What the runs of one model have shown.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelResult {
     /// The name of the model in the scenario.
@@ -37,7 +38,7 @@ pub struct ModelResult {
 }
 
 /// One run of a model.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentRun {
     /// Whether all expectations were met.
@@ -62,12 +63,12 @@ pub struct AgentRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// How long the run took.
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
 }
 
 /// One call of a tool by a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentCall {
     /// The name that the model used.
@@ -80,7 +81,7 @@ pub struct AgentCall {
 }
 
 /// What providers were asked in the whole run, judges included, and what that took. Recorded answers do not count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvalSpending {
     pub requests: u64,

@@ -2,13 +2,14 @@
 
 use std::{fmt, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::{Verdict, check::ConfigPlace, milliseconds};
+use crate::{Verdict, check::ConfigPlace, milliseconds::Milliseconds};
 
 /// What has come of fuzzing a server.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzResult {
     /// The version of this data format.
@@ -25,7 +26,7 @@ pub struct FuzzResult {
     /// The seed of the random inputs.
     pub seed: u64,
     /// How long the run took.
-    #[serde(rename = "durationMs", with = "milliseconds")]
+    #[serde(rename = "durationMs", with = "Milliseconds")]
     pub duration: Duration,
     /// How many inputs were sent, without those of shrinking.
     pub cases: usize,
@@ -47,7 +48,7 @@ pub struct FuzzResult {
 }
 
 /// What takes an input, such as the prompt `greet`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct FuzzTarget {
     /// What it is.
     pub kind: TargetKind,
@@ -56,7 +57,7 @@ pub struct FuzzTarget {
 }
 
 /// An input of a target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FuzzInput {
     /// What takes it.
     #[serde(flatten)]
@@ -66,7 +67,7 @@ pub struct FuzzInput {
 }
 
 /// What kind of target it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
     /// Arguments are given to a tool.
@@ -84,7 +85,7 @@ pub enum TargetKind {
 }
 
 /// What kind of input it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum InputKind {
     /// A usual one.
@@ -104,7 +105,7 @@ pub enum InputKind {
 }
 
 /// How a bug is seen, worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Oracle {
     /// The server ended, or the connection broke.
@@ -136,7 +137,7 @@ pub enum Oracle {
 }
 
 /// A bug, with its smallest input.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzBug {
     /// How it is seen.
@@ -159,7 +160,7 @@ pub struct FuzzBug {
 }
 
 /// A call of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FuzzCall {
     /// The name of the tool.
     pub name: String,
@@ -168,7 +169,7 @@ pub struct FuzzCall {
 }
 
 /// What was done with a target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FuzzedTarget {
     /// What it is.
