@@ -6,7 +6,7 @@ use std::{
 };
 
 use mcp_rehearsal::document::{Source, parse_yaml};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::{
     fuzz,

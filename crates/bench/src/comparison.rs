@@ -6,7 +6,7 @@ use std::{
 };
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rehearse_report::bench::{Change, Comparison, Measure, Slice};
+use rehearse_report::bench::{BenchResult, Change, Comparison, Measure, Slice};
 
 /// How often both are resampled.
 const RESAMPLES: usize = 1_000;
@@ -18,8 +18,40 @@ const LEAST_DIFFERENCE: f64 = 0.02;
 /// Reads a figure.
 type Figure = fn(&Sample<'_>) -> f64;
 
+/// Compares with an earlier result and its name, or else with the first target.
+pub fn compare(result: &mut BenchResult, base: Option<(&str, &BenchResult)>) {
+    let find = |result: &BenchResult, target: &str, name: &str| -> Option<Measure> {
+        let target = result.targets.iter().find(|it| it.name == target)?;
+        target.measures.iter().find(|it| it.name == name).cloned()
+    };
+    let (mut comparisons, mut warnings) = (Vec::new(), Vec::new());
+    for (target, measure) in result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)))
+    {
+        let (against, name) = match (base, result.targets.first().filter(|first| first.name != target.name)) {
+            (Some((name, base)), _) => (find(base, &target.name, &measure.name), name),
+            (None, Some(first)) => (find(result, &first.name, &measure.name), &*first.name),
+            (None, None) => continue,
+        };
+        let compared = against.map(|against| compare_measures(&target.name, name, &against, measure));
+        match compared {
+            Some(mut compared) if !compared.is_empty() => {
+                compared.iter_mut().for_each(|it| it.is_gate = base.is_some());
+                comparisons.extend(compared);
+            }
+            Some(_) if base.is_some() => warnings
+                .push(format!("{}, {}: too few requests for a comparison with {name}", target.name, measure.name)),
+            None if base.is_some() => {
+                warnings.push(format!("{name} has no measure {:?} of {:?}", measure.name, target.name));
+            }
+            _ => {}
+        }
+    }
+    result.comparisons = comparisons;
+    result.warnings.extend(warnings);
+}
+
 /// Compares the figures p50, p99 and rate of the same measure. Nothing if one of them has too few slices.
-pub fn compare(target: &str, base_name: &str, base: &Measure, measure: &Measure) -> Vec<Comparison> {
+fn compare_measures(target: &str, base_name: &str, base: &Measure, measure: &Measure) -> Vec<Comparison> {
     let usable = |measure: &Measure| -> Vec<Slice> {
         measure.slices.iter().filter(|slice| slice.latency.count() > 0).cloned().collect()
     };
@@ -156,7 +188,7 @@ mod tests {
     }
 
     fn p50(base: &Measure, measure: &Measure) -> Change {
-        compare("a", "b", base, measure).iter().find(|it| it.figure == "p50").expect("compared").change
+        compare_measures("a", "b", base, measure).iter().find(|it| it.figure == "p50").expect("compared").change
     }
 
     /// Of pairs from the same distribution, a few in a hundred may look different; a difference of 25 % is found.
@@ -178,6 +210,6 @@ mod tests {
     fn too_few_slices_say_nothing() {
         let mut few = measure(1000.0, 1);
         few.slices.truncate(LEAST_SLICES - 1);
-        assert!(compare("a", "b", &measure(1000.0, 2), &few).is_empty());
+        assert!(compare_measures("a", "b", &measure(1000.0, 2), &few).is_empty());
     }
 }

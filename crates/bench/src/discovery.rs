@@ -8,7 +8,7 @@ use std::{
 use futures_util::future::join_all;
 use rehearse_client::ServerParams;
 use rehearse_protocol::{List, Operation, Version};
-use rehearse_report::bench::{Measure, ProcessUsage, Slice, TargetResult};
+use rehearse_report::bench::{BenchResult, Load, Measure, ProcessUsage, Slice, TargetResult};
 use serde_json::{Value, json};
 use tokio::time::{error::Elapsed, timeout};
 
@@ -17,7 +17,7 @@ use crate::{
     connection::{Connection, NoAnswer, OpenError, Requester, result},
     options::{BenchOptions, BenchTarget, Extent},
     request::RequestTemplate,
-    run::{BenchRun, SLICES, close, empty_result},
+    run::{SLICES, close, empty_result, empty_run},
     survey::survey,
 };
 
@@ -40,8 +40,8 @@ struct Server<'t> {
 
 /// Measures the discovery of servers: from the start of the process or the connection to the last page of `tools/list`;
 /// and the list once more on the open session. Of several servers also all one after the other, and all at once.
-pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
+pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) -> BenchResult {
+    let mut run = empty_run(targets, Load::Discovery);
     let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
         options.progress.begin(format!("{}: connecting", target.name));
@@ -104,6 +104,7 @@ pub async fn bench_discovery(targets: &[BenchTarget], options: &BenchOptions) ->
         };
         run.targets.push(all);
     }
+    run.interrupted = options.stop.is_cancelled();
     run
 }
 

@@ -35,7 +35,6 @@ mod usage;
 pub use comparison::compare;
 pub use discovery::bench_discovery;
 pub use options::{BenchCall, BenchOptions, BenchProgress, BenchTarget, Extent, ShareError};
-pub use run::{BenchRun, bench_calls, find_max_rate};
+pub use run::{bench_calls, find_max_rate};
 pub use sink::BenchSink;
 pub use threshold::{Threshold, ThresholdError, judge};
-pub use usage::machine;

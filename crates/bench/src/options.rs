@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use rehearse_client::{ServerParams, ToolPermission};
 use rehearse_protocol::{Operation, Protocol};
-use rehearse_report::Shard;
+use rehearse_report::{Shard, bench::Load};
 use tokio_util::sync::CancellationToken;
 
 use crate::BenchSink;
@@ -50,8 +50,8 @@ pub struct BenchOptions {
     pub max_total: Option<u64>,
     /// Which tools may be called.
     pub tools: ToolPermission,
-    /// The machine of which these are the options, if several send one load.
-    pub shard: Option<Shard>,
+    /// The machine of which these are the options, and the load of all of them, if several send it.
+    pub shard: Option<(Shard, Load)>,
     /// When to begin to measure; the warm-up is over by then.
     pub start_at: Option<SystemTime>,
     /// Cancelled to end early with what has been measured.
@@ -131,6 +131,16 @@ pub struct ShareError {
 }
 
 impl BenchOptions {
+    /// How requests are sent, by all machines together.
+    pub fn load(&self) -> Load {
+        let (connections, in_flight) = (self.connections, self.in_flight);
+        match (self.shard, self.rate) {
+            (Some((_, whole)), _) => whole,
+            (None, Some(rate)) => Load::Open { connections, in_flight, rate },
+            (None, None) => Load::Closed { connections, in_flight },
+        }
+    }
+
     /// The options of one of several machines that send this load together: its share of the rate, the requests and the
     /// connections. What is the same on all of them stays: the duration, the warm-up, the requests at once on a connection.
     ///
@@ -149,13 +159,14 @@ impl BenchOptions {
         };
         let max_total = self.max_total.map(|most| part("--max-total", most)).transpose()?;
         let rate = self.rate.map(|rate| rate / count as f64);
-        Ok(BenchOptions { connections, extent, max_total, rate, shard: Some(shard), ..self })
+        let shard = Some((shard, self.load()));
+        Ok(BenchOptions { connections, extent, max_total, rate, shard, ..self })
     }
 
     /// How much later than those of the first machine the requests of a rate are due, so that those of all machines come
     /// at the intervals of the whole rate.
     pub(crate) fn phase(&self, rate: f64) -> Duration {
-        let of = |Shard { index, count }| (index - 1) as f64 / count as f64 / rate;
+        let of = |(Shard { index, count }, _)| (index - 1) as f64 / count as f64 / rate;
         self.shard.map_or(Duration::ZERO, |shard| Duration::from_secs_f64(of(shard)))
     }
 }

@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use rehearse_report::bench::{Latencies, Load, Measure, ProcessUsage, TargetResult, readable};
+use rehearse_report::{
+    Shard, Verdict,
+    bench::{BenchResult, BenchShard, FORMAT, Latencies, Load, Measure, ProcessUsage, TargetResult, readable},
+};
 use rehearse_system::usage::{of_group, own_seconds};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +21,7 @@ use crate::{
     options::{BenchCall, BenchOptions, BenchTarget, Extent},
     survey::{SurveyError, survey},
     threshold::Threshold,
+    usage::machine,
 };
 
 /// Into how many parts the time of each target is divided. In a closed loop targets take turns: A B A B.
@@ -29,17 +33,6 @@ const LATE_START: Duration = Duration::from_millis(100);
 /// The share of all processors that this process may use.
 const SHARE: f64 = 0.5;
 
-/// What was measured.
-#[derive(Debug, Default)]
-pub struct BenchRun {
-    /// Each target, in order.
-    pub targets: Vec<TargetResult>,
-    /// When the first of them began to be measured; `None` if none was, and of discoveries.
-    pub began_at: Option<SystemTime>,
-    /// What makes the figures doubtful.
-    pub warnings: Vec<String>,
-}
-
 /// A server that is ready to be measured.
 struct Server {
     connections: Vec<Connection>,
@@ -47,21 +40,10 @@ struct Server {
     measures: Vec<Measure>,
 }
 
-impl BenchOptions {
-    /// How requests are sent.
-    pub fn load(&self) -> Load {
-        let (connections, in_flight) = (self.connections, self.in_flight);
-        match self.rate {
-            Some(rate) => Load::Open { connections, in_flight, rate },
-            None => Load::Closed { connections, in_flight },
-        }
-    }
-}
-
 /// Measures requests: these, or calls of each tool that may be called. A server that cannot be measured has an error
-/// in its result.
-pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: &BenchOptions) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
+/// in its result. The result is not judged yet.
+pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: &BenchOptions) -> BenchResult {
+    let mut run = empty_run(targets, options.load());
     let mut servers = Vec::new();
     for (target, result) in targets.iter().zip(&mut run.targets) {
         servers.push(Box::pin(prepare(target, calls, options, result)).await);
@@ -71,7 +53,7 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
         let late = start.elapsed().ok().filter(|late| *late > LATE_START);
         run.warnings.extend(late.map(|late| format!("it began to measure {} after --start-at", readable(late))));
     }
-    run.began_at = servers.iter().flatten().next().map(|_| SystemTime::now());
+    let began_at = servers.iter().flatten().next().map(|_| SystemTime::now());
     let mut lag = Latencies::default();
     let (begun, own) = (Instant::now(), own_seconds());
     let turns = if options.rate.is_some() { 1 } else { SLICES };
@@ -100,7 +82,20 @@ pub async fn bench_calls(targets: &[BenchTarget], calls: &[BenchCall], options: 
         drop(loader);
         result.process = close(connections).await;
     }
+    if let Some((shard, _)) = options.shard {
+        run.shard = Some(bench_shard(shard, began_at, &run.targets));
+        run.warnings.iter_mut().for_each(|warning| *warning = format!("{shard}: {warning}"));
+    }
+    run.interrupted = options.stop.is_cancelled();
     run
+}
+
+/// The part that this machine was, and when it measured.
+fn bench_shard(shard: Shard, began_at: Option<SystemTime>, targets: &[TargetResult]) -> BenchShard {
+    let since = began_at.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let began_at_ms = since.and_then(|since| u64::try_from(since.as_millis()).ok());
+    let seconds = targets.iter().flat_map(|target| &target.measures).map(|measure| measure.seconds).fold(0.0, f64::max);
+    BenchShard { shard, began_at_ms, seconds }
 }
 
 /// Searches the highest rate at which a condition holds, for each target.
@@ -109,8 +104,8 @@ pub async fn find_max_rate(
     calls: &[BenchCall],
     condition: &Threshold,
     options: &BenchOptions,
-) -> BenchRun {
-    let mut run = BenchRun { targets: targets.iter().map(empty_result).collect(), ..BenchRun::default() };
+) -> BenchResult {
+    let mut run = empty_run(targets, options.load());
     for (target, result) in targets.iter().zip(&mut run.targets) {
         let Some(mut server) = Box::pin(prepare(target, calls, options, result)).await else { continue };
         let (begun, own) = (Instant::now(), own_seconds());
@@ -119,7 +114,26 @@ pub async fn find_max_rate(
         drop(server.loader);
         result.process = close(server.connections).await;
     }
+    run.interrupted = options.stop.is_cancelled();
     run
+}
+
+pub(crate) fn empty_run(targets: &[BenchTarget], load: Load) -> BenchResult {
+    BenchResult {
+        format: FORMAT,
+        started_at: String::new(),
+        rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: machine(),
+        load,
+        shard: None,
+        shards: Vec::new(),
+        interrupted: false,
+        targets: targets.iter().map(empty_result).collect(),
+        thresholds: Vec::new(),
+        comparisons: Vec::new(),
+        warnings: Vec::new(),
+        verdict: Verdict::default(),
+    }
 }
 
 pub(crate) fn empty_result(target: &BenchTarget) -> TargetResult {

@@ -213,13 +213,18 @@ async fn a_machine_begins_when_the_others_do() {
     let server = start("tools: [{ name: x, reply: a }]").await;
     let begun = async |start_at: SystemTime| {
         let options = BenchOptions { start_at: Some(start_at), ..options(1) };
+        let options = options.share(Shard { index: 1, count: 1 }).expect("one part");
         let run = bench_calls(&[target(&server, Transport::Http)], &[], &options).await;
-        (run.began_at.expect("a measurement"), run.warnings.join(" "))
+        (run.shard.and_then(|shard| shard.began_at_ms).expect("a measurement"), run.warnings.join(" "))
     };
-    let soon = SystemTime::now() + Duration::from_millis(300);
-    assert!(begun(soon).await.0 >= soon);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time after 1970");
+    let soon = now.as_millis() as u64 + 300;
+    assert!(begun(SystemTime::UNIX_EPOCH + Duration::from_millis(soon)).await.0 >= soon);
     let (_, warnings) = begun(SystemTime::now() - Duration::from_secs(10)).await;
-    assert!(warnings.starts_with("it began to measure 10.") && warnings.contains(" after --start-at"), "{warnings}");
+    assert!(
+        warnings.starts_with("part 1 of 1: it began to measure 10.") && warnings.contains(" after --start-at"),
+        "{warnings}"
+    );
 }
 
 /// A server that needs 20 ms for each request, one at a time, cannot answer 50 in a second.

@@ -123,13 +123,15 @@ impl Figure {
     }
 }
 
-/// The results of `--fail-if` for all measures of a benchmark.
-pub fn judge(thresholds: &[Threshold], result: &BenchResult) -> Vec<ThresholdResult> {
+/// Applies the conditions of `--fail-if` to all measures of a benchmark, and gives the verdict.
+pub fn judge(thresholds: &[Threshold], result: &mut BenchResult) {
     let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
     let of = |(target, measure): (&TargetResult, &Measure)| -> Vec<_> {
         thresholds.iter().map(|threshold| threshold.judge(&target.name, measure)).collect()
     };
-    measures.flat_map(of).collect()
+    let judged: Vec<_> = measures.flat_map(of).collect();
+    result.thresholds.extend(judged);
+    result.conclude();
 }
 
 impl Threshold {

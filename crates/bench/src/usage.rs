@@ -6,7 +6,7 @@ use rehearse_report::bench::Machine;
 use rehearse_system::usage::system_state;
 
 /// This machine, as it is before a run.
-pub fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let state = system_state();
     Machine {
         system: format!("{} {}", consts::OS, state.release.unwrap_or_default()).trim_end().to_owned(),

@@ -11,7 +11,7 @@ use rehearse_report::diff::RefusedCall;
 
 /// The recorded calls that succeeded and that the new surface refuses, each kind of them once, with how many were held
 /// against it. Nothing is called. Each call comes with the name of its trace.
-pub fn refused_calls<'c>(
+pub(crate) fn refused_calls<'c>(
     new: &Surface,
     calls: impl IntoIterator<Item = (&'c str, &'c RecordedCall)>,
 ) -> (Vec<RefusedCall>, usize) {

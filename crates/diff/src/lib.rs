@@ -6,11 +6,11 @@ mod compare;
 mod recording;
 pub mod schema;
 mod semver;
+mod side;
 mod surface;
 
 pub use baseline::Baseline;
-pub use calls::refused_calls;
 pub use compare::{compare, compare_calls};
 pub use recording::{RecordedCall, read_calls, read_surface};
-pub use semver::advice;
+pub use side::{DiffSide, accept, diff};
 pub use surface::{FORMAT, Surface, VERSION, read_snapshot};

@@ -5,7 +5,7 @@ use rehearse_report::diff::{Change, Class};
 
 /// What the changes that are not accepted demand of the version number: of the new one, if the server has one already.
 /// `None` if a patch is enough.
-pub fn advice(old: &Surface, new: &Surface, changes: &[Change]) -> Option<String> {
+pub(crate) fn advice(old: &Surface, new: &Surface, changes: &[Change]) -> Option<String> {
     let count = |class| changes.iter().filter(|change| change.class == class && change.accepted.is_none()).count();
     let (breaking, additions) = (count(Class::Breaking), count(Class::Addition) + count(Class::Behaviour));
     let (what, why) = match (breaking, additions) {

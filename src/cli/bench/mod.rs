@@ -24,16 +24,16 @@ use super::{
     style,
 };
 use rehearse_bench::{
-    BenchCall, BenchOptions, BenchRun, BenchSink, BenchTarget, Extent, Threshold, bench_calls, bench_discovery,
-    compare, find_max_rate, judge, machine,
+    BenchCall, BenchOptions, BenchSink, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, compare,
+    find_max_rate, judge,
 };
 use rehearse_check::target_text;
 use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
 use rehearse_document::text::utf8;
 use rehearse_protocol::{List, Operation, Protocol, Transport, trace_file::ConnectionInfo};
 use rehearse_report::{
-    Format, Layout, Shard, Verdict,
-    bench::{BenchResult, BenchShard, FORMAT, Load, Measure, TargetResult, readable},
+    Format, Layout, Shard,
+    bench::{BenchResult, FORMAT, readable},
     summary::Results,
 };
 
@@ -231,7 +231,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 impl DiscoveryArgs {
     fn run(&self) -> Result<Exit, Failure> {
         let options = self.common.options();
-        self.common.measure(Load::Discovery, &options, async |targets| {
+        self.common.measure(&options, async |targets| {
             let each = targets.iter().flat_map(|target| {
                 let copies = self.copies.get();
                 (1..=copies).map(move |number| match copies {
@@ -260,11 +260,10 @@ impl CallArgs {
         if self.find_max.is_some() && self.common.duration.is_none() {
             options.extent = Extent::Duration(Duration::from_secs(2));
         }
-        let load = options.load();
         if let Some(shard) = self.shard {
             options = options.share(shard).map_err(|error| Failure::Usage(error.to_string()))?;
         }
-        self.common.measure(load, &options, async |targets| match &self.find_max {
+        self.common.measure(&options, async |targets| match &self.find_max {
             Some(condition) => find_max_rate(targets, &calls, condition, &options).await,
             None => bench_calls(targets, &calls, &options).await,
         })
@@ -306,9 +305,8 @@ impl CommonArgs {
     /// A server or a file cannot be read, or the report cannot be written.
     fn measure(
         &self,
-        load: Load,
         options: &BenchOptions,
-        bench: impl AsyncFnOnce(&[BenchTarget]) -> BenchRun,
+        bench: impl AsyncFnOnce(&[BenchTarget]) -> BenchResult,
     ) -> Result<Exit, Failure> {
         self.reports.check()?;
         let base = self.against.as_deref().map(read_result).transpose()?;
@@ -338,33 +336,18 @@ impl CommonArgs {
             target.sink = Some(BenchSink::new(spans.connection(&info, secrets.clone(), false)));
         }
         let started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let machine = machine();
-        let (run, is_interrupted) = block_on_guarded(watched(options, bench(&targets)))?;
+        let mut result = block_on_guarded(watched(options, bench(&targets)))?;
         drop(targets);
         spans.iter().for_each(SpanExporter::finish);
-        let BenchRun { targets, began_at, mut warnings } = run;
-        let shard = options.shard.map(|shard| bench_shard(shard, began_at, &targets));
-        if let Some(BenchShard { shard, .. }) = shard {
-            warnings.iter_mut().for_each(|warning| *warning = format!("{shard}: {warning}"));
-        }
-        let mut result = BenchResult {
-            format: FORMAT,
-            started_at,
-            rehearse: env!("CARGO_PKG_VERSION").to_owned(),
-            machine,
-            load,
-            shard,
-            shards: Vec::new(),
-            interrupted: is_interrupted,
-            targets,
-            thresholds: Vec::new(),
-            comparisons: Vec::new(),
-            warnings,
-            verdict: Verdict::Passed,
-        };
-        self.judge(&mut result, base.as_ref());
-        result.conclude();
-        self.write(result)
+        result.started_at = started_at;
+        compare(&mut result, base.as_ref().map(|(name, base)| (&**name, base)));
+        judge(&self.fail_if, &mut result);
+        let verdict = result.verdict;
+        let results = Results { bench: Some(result), ..Results::default() };
+        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
+            results.render(self.format, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })
+        })?;
+        Ok(verdict.into())
     }
 
     /// # Errors
@@ -396,55 +379,13 @@ impl CommonArgs {
         };
         Ok(self.scripts.iter().map(mock).collect())
     }
-
-    /// Applies the conditions, and compares with the base or the first target.
-    fn judge(&self, result: &mut BenchResult, base: Option<&BenchResult>) {
-        let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
-        let find = |result: &BenchResult, target: &str, name: &str| -> Option<Measure> {
-            let target = result.targets.iter().find(|it| it.name == target)?;
-            target.measures.iter().find(|it| it.name == name).cloned()
-        };
-        let (mut comparisons, mut warnings) = (Vec::new(), Vec::new());
-        for (target, measure) in measures {
-            let (against, path) = match (base, &self.against) {
-                (Some(base), Some(path)) => (find(base, &target.name, &measure.name), path.display().to_string()),
-                _ => match result.targets.first().filter(|first| first.name != target.name) {
-                    Some(first) => (find(result, &first.name, &measure.name), first.name.clone()),
-                    None => continue,
-                },
-            };
-            let compared = against.map(|against| compare(&target.name, &path, &against, measure));
-            match compared {
-                Some(mut compared) if !compared.is_empty() => {
-                    compared.iter_mut().for_each(|it| it.is_gate = base.is_some());
-                    comparisons.extend(compared);
-                }
-                Some(_) if base.is_some() => warnings
-                    .push(format!("{}, {}: too few requests for a comparison with {path}", target.name, measure.name)),
-                None if base.is_some() => {
-                    warnings.push(format!("{path} has no measure {:?} of {:?}", measure.name, target.name));
-                }
-                _ => {}
-            }
-        }
-        result.thresholds = judge(&self.fail_if, result);
-        result.comparisons = comparisons;
-        result.warnings.extend(warnings);
-    }
-
-    fn write(&self, result: BenchResult) -> Result<Exit, Failure> {
-        let verdict = result.verdict;
-        let results = Results { bench: Some(result), ..Results::default() };
-        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
-            results.render(self.format, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })
-        })?;
-        Ok(verdict.into())
-    }
 }
 
+/// The name of a file, and its result.
+///
 /// # Errors
 /// It is not the result of a benchmark.
-fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
+fn read_result(path: &std::path::Path) -> Result<(String, BenchResult), Failure> {
     let text = std::fs::read(path)
         .and_then(utf8)
         .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
@@ -452,7 +393,7 @@ fn read_result(path: &std::path::Path) -> Result<BenchResult, Failure> {
         Failure::Usage(format!("{} is not a result of `rehearse bench --format json`: {error}", path.display()))
     })?;
     match result.format {
-        FORMAT => Ok(result),
+        FORMAT => Ok((path.display().to_string(), result)),
         other => Err(Failure::Usage(format!("{} has format {other}; this version reads {FORMAT}", path.display()))),
     }
 }
@@ -462,14 +403,6 @@ fn bench_target(server: &Server, stop: &CancellationToken) -> BenchTarget {
     params.shutdown = stop.clone();
     let described = server.resolved.secrets.hidden(&target_text(&server.resolved.config.target));
     BenchTarget { name: server.name().to_owned(), described, params, sink: None }
-}
-
-/// The part that this machine was, and when it measured.
-fn bench_shard(shard: Shard, began_at: Option<SystemTime>, targets: &[TargetResult]) -> BenchShard {
-    let since = began_at.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let began_at_ms = since.and_then(|since| u64::try_from(since.as_millis()).ok());
-    let seconds = targets.iter().flat_map(|target| &target.measures).map(|measure| measure.seconds).fold(0.0, f64::max);
-    BenchShard { shard, began_at_ms, seconds }
 }
 
 /// Servers of one name get a number: results and bases are found by it.
@@ -487,9 +420,8 @@ fn name_apart(targets: &mut [BenchTarget]) {
 ///
 /// # Errors
 /// Signals cannot be handled.
-async fn watched(options: &BenchOptions, bench: impl Future<Output = BenchRun>) -> Result<(BenchRun, bool), Failure> {
+async fn watched(options: &BenchOptions, bench: impl Future<Output = BenchResult>) -> Result<BenchResult, Failure> {
     let mut job = Job::start(options.stop.clone(), "interrupted: this is what was measured\n")?;
-    let run = job.run_with(bench, progress::show(&options.progress)).await;
-    let run = run.ok_or_else(|| Failure::cannot(INTERRUPTED_AGAIN))?;
-    Ok((run, job.is_interrupted()))
+    let result = job.run_with(bench, progress::show(&options.progress)).await;
+    result.ok_or_else(|| Failure::cannot(INTERRUPTED_AGAIN))
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use self::side::LoadedSide;
 use super::{
     Exit, Failure,
     check::read_trace,
@@ -17,15 +16,11 @@ use super::{
     report::MoreReports,
     repository, style,
 };
-use rehearse_diff::{Baseline, RecordedCall, advice, compare, compare_calls, read_calls, refused_calls};
+use rehearse_diff::{Baseline, DiffSide, RecordedCall, accept, diff, read_calls};
 use rehearse_document::{Source, parse_yaml};
-use rehearse_profile::compare_fits;
+use rehearse_profile::{Profile, compare_fits};
 use rehearse_protocol::trace_file::TraceFile;
-use rehearse_report::{
-    Format, Layout, Verdict,
-    diff::{Change, ChangePlace, Class, DiffResult, FORMAT},
-    summary::Results,
-};
+use rehearse_report::{Format, Layout, Verdict, diff::Class, summary::Results};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,50 +117,27 @@ fn least_class(text: &str) -> Result<Least, String> {
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     args.reports.check()?;
     let baseline = args.baseline.as_ref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
+    let baseline = baseline.unwrap_or_default();
     let profiles = args.profiles.iter().map(|name| profile_named(name)).collect::<Result<Vec<_>, _>>()?;
-    let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), calls_of(path)?)));
+    let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), file_calls(&read_trace(path)?))));
     let calls = calls.collect::<Result<Vec<_>, Failure>>()?;
     if args.update && !Path::new(&args.old).is_file() {
         return Err(Failure::Usage(format!("--update writes a surface file, and {:?} is none", args.old)));
     }
-    let (old, new) = match (args.side(&args.old)?, args.side(&args.new)?) {
+    let side = |text: &str| side::load(text, &args.sources, &args.headers, &args.connection);
+    let (old, new) = match (side(&args.old)?, side(&args.new)?) {
         (Ok(old), Ok(new)) => (old, new),
         (Err(exit), _) | (_, Err(exit)) => return Ok(exit),
     };
-    let mut changes = compare(&old.surface, &new.surface);
-    changes.extend(compare_calls(&old.calls, &new.calls));
-    for profile in &profiles {
-        let judge = |side: &LoadedSide| profile.judge(&evidence(None, &side.surface));
-        changes.extend(compare_fits((&old.surface, &judge(&old)), &judge(&new)));
-    }
-    Change::sort(&mut changes);
-    for change in &mut changes {
-        let places = [new.place(change.new.as_deref()), old.place(change.old.as_deref())];
-        change.place = places.into_iter().flatten().next().or_else(|| old.place_near(change.new.as_deref()));
-    }
-    let stale = baseline.as_ref().map(|baseline| baseline.apply(&mut changes)).unwrap_or_default();
-    let each = calls.iter().flat_map(|(trace, calls)| calls.iter().map(move |call| (trace.as_str(), call)));
-    let (refused, held) = refused_calls(&new.surface, each);
-    let mut result = DiffResult {
-        format: FORMAT,
-        rehearse: env!("CARGO_PKG_VERSION").to_owned(),
-        fail_on: args.fail_on.0,
-        refused_calls: refused,
-        calls: (!args.calls.is_empty()).then_some(held),
-        advice: advice(&old.surface, &new.surface, &changes),
-        stale,
-        verdict: Verdict::Passed,
-        old: old.side.clone(),
-        new: new.side.clone(),
-        changes,
-    };
-    if let (Some(baseline), Some(path), true) = (&baseline, &args.baseline, args.update_baseline) {
+    let judge = |profile: &Profile, side: &DiffSide| profile.judge(&evidence(None, &side.surface));
+    let fits = profiles.iter().flat_map(|it| compare_fits((&old.surface, &judge(it, &old)), &judge(it, &new)));
+    let mut result = diff(&old, &new, fits.collect(), &calls, args.fail_on.0);
+    accept(&mut result, &baseline, &old, &new);
+    if let (Some(path), true) = (&args.baseline, args.update_baseline) {
         let renewed = baseline.renewed(&result.changes, args.fail_on.0.unwrap_or(Class::Breaking));
         output::write_file(path, renewed.to_yaml().as_bytes())?;
-        result.stale = renewed.apply(&mut result.changes);
-        result.advice = advice(&old.surface, &new.surface, &result.changes);
+        accept(&mut result, &renewed, &old, &new);
     }
-    result.decide();
     let is_accepted = args.update && result.refused_calls.is_empty();
     let verdict = if is_accepted { Verdict::Passed } else { result.verdict };
     let results = Results { diff: Some(result), ..Results::default() };
@@ -184,16 +156,6 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     Ok(verdict.into())
 }
 
-impl DiffArgs {
-    fn side(&self, text: &str) -> Result<Result<LoadedSide, Exit>, Failure> {
-        LoadedSide::load(text, &self.sources, &self.headers, &self.connection)
-    }
-}
-
-fn calls_of(path: &Path) -> Result<Vec<RecordedCall>, Failure> {
-    read_trace(path).map(|file| file_calls(&file))
-}
-
 /// The calls of all connections of a trace.
 fn file_calls(file: &TraceFile) -> Vec<RecordedCall> {
     file.connections.iter().flat_map(|connection| read_calls(&connection.trace)).collect()
@@ -208,9 +170,4 @@ fn read_baseline(path: &Path, is_written: bool) -> Result<Baseline, Failure> {
         Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
     let read = parse_yaml(&source).and_then(|node| Baseline::read(&node));
     read.map_err(|problems| Failure::Invalid(problems.in_source(&source)))
-}
-
-/// A line of a file.
-fn line(file: &str, line: usize) -> ChangePlace {
-    ChangePlace { file: file.to_owned(), line }
 }

@@ -2,119 +2,81 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{file_calls, line};
+use super::file_calls;
 use crate::cli::{
     Exit, Failure,
     check::read_trace,
     config::SourceArgs,
     mcp::{self, connection::ConnectionArgs, target::TargetArgs},
 };
-use rehearse_diff::{RecordedCall, Surface, read_snapshot, read_surface};
+use rehearse_diff::{DiffSide, Surface, read_snapshot, read_surface};
 use rehearse_document::{Node, Source, text::utf8};
-use rehearse_report::diff::{ChangePlace, Side};
 use rehearse_system::program;
 
 /// How many bytes of a file say what it is.
 const HEAD: usize = 64;
 
-/// A surface, and what it is of.
-pub(super) struct LoadedSide {
-    pub(super) surface: Surface,
-    pub(super) side: Side,
-    /// The calls of a trace.
-    pub(super) calls: Vec<RecordedCall>,
-    /// The surface file, if it is in the working folder.
-    file: Option<(Arc<Source>, Node)>,
+/// Reads a file, or connects to a server. `Err` inside is the exit code after a failure that has been printed.
+///
+/// # Errors
+/// The text names nothing, a file has mistakes, or a server cannot be reached.
+pub(super) fn load(
+    text: &str,
+    sources: &SourceArgs,
+    headers: &[String],
+    connection: &ConnectionArgs,
+) -> Result<Result<DiffSide, Exit>, Failure> {
+    if Path::new(text).is_file() {
+        return of_file(Path::new(text)).map(Ok);
+    }
+    let is_url = text.contains("://");
+    if let Some((revision, path)) = text.split_once(':').filter(|_| !is_url && !text.contains(char::is_whitespace)) {
+        return of_git(text, revision, path).map(Ok);
+    }
+    let is_name = sources.named_file().is_some() && !is_url && !text.contains(char::is_whitespace);
+    let looks_like_file = Path::new(text).extension().is_some_and(|it| it == "json" || it == "jsonl" || it == "snap");
+    if looks_like_file && !is_name {
+        return Err(Failure::Usage(format!(
+            "there is no file {text}; `rehearse surface -- COMMAND > {text}` writes the surface of a server"
+        )));
+    }
+    let (target, name) = match is_name {
+        true => (TargetArgs::of_sources(sources), Some(text)),
+        false => (TargetArgs::described(text, if is_url { headers } else { &[] }), None),
+    };
+    let servers = mcp::servers(&target, connection, name)?;
+    let surface = match mcp::surface_of(connection, &servers)? {
+        Ok(surface) => surface,
+        Err(exit) => return Ok(Err(exit)),
+    };
+    Ok(Ok(DiffSide::new(text, surface, None)))
 }
 
-impl LoadedSide {
-    /// Reads a file, or connects to a server. `Err` inside is the exit code after a failure that has been printed.
-    ///
-    /// # Errors
-    /// The text names nothing, a file has mistakes, or a server cannot be reached.
-    pub(super) fn load(
-        text: &str,
-        sources: &SourceArgs,
-        headers: &[String],
-        connection: &ConnectionArgs,
-    ) -> Result<Result<LoadedSide, Exit>, Failure> {
-        if Path::new(text).is_file() {
-            return LoadedSide::of_file(Path::new(text)).map(Ok);
-        }
-        let is_url = text.contains("://");
-        if let Some((revision, path)) = text.split_once(':').filter(|_| !is_url && !text.contains(char::is_whitespace))
-        {
-            return LoadedSide::of_git(text, revision, path).map(Ok);
-        }
-        let is_name = sources.named_file().is_some() && !is_url && !text.contains(char::is_whitespace);
-        let looks_like_file =
-            Path::new(text).extension().is_some_and(|it| it == "json" || it == "jsonl" || it == "snap");
-        if looks_like_file && !is_name {
-            return Err(Failure::Usage(format!(
-                "there is no file {text}; `rehearse surface -- COMMAND > {text}` writes the surface of a server"
-            )));
-        }
-        let (target, name) = match is_name {
-            true => (TargetArgs::of_sources(sources), Some(text)),
-            false => (TargetArgs::described(text, if is_url { headers } else { &[] }), None),
-        };
-        let servers = mcp::servers(&target, connection, name)?;
-        let surface = match mcp::surface_of(connection, &servers)? {
-            Ok(surface) => surface,
-            Err(exit) => return Ok(Err(exit)),
-        };
-        Ok(Ok(LoadedSide::new(text, surface, None)))
+fn of_file(path: &Path) -> Result<DiffSide, Failure> {
+    let name = path.display().to_string();
+    let source = Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    let head: String = source.text.chars().take(HEAD).collect();
+    if head.contains("\"rehearse-trace\"") {
+        let file = read_trace(path)?;
+        let surface = read_surface(file.connections.iter().map(|connection| &connection.trace));
+        return Ok(DiffSide { calls: file_calls(&file), ..DiffSide::new(&name, surface, None) });
     }
+    let (surface, tree) = of_source(&source)?;
+    Ok(DiffSide::new(&name, surface, tree.map(|tree| (source, tree))))
+}
 
-    fn new(name: &str, surface: Surface, file: Option<(Arc<Source>, Node)>) -> LoadedSide {
-        let side = Side { name: name.to_owned(), server: surface.server_name() };
-        LoadedSide { surface, side, calls: Vec::new(), file }
+/// A file as it was at a revision, which `git show` prints.
+fn of_git(text: &str, revision: &str, path: &str) -> Result<DiffSide, Failure> {
+    let shown = program::command("git", None).args(["show", "--no-textconv", text]).output();
+    let shown = shown.map_err(|error| Failure::cannot(format!("cannot start git for {text}: {error}")))?;
+    if !shown.status.success() {
+        let said = String::from_utf8_lossy(&shown.stderr);
+        let said = said.lines().next().unwrap_or_default().to_owned();
+        return Err(Failure::Usage(format!("git has no {path} at {revision}: {said}")));
     }
-
-    fn of_file(path: &Path) -> Result<LoadedSide, Failure> {
-        let name = path.display().to_string();
-        let source = Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
-        let head: String = source.text.chars().take(HEAD).collect();
-        if head.contains("\"rehearse-trace\"") {
-            let file = read_trace(path)?;
-            let surface = read_surface(file.connections.iter().map(|connection| &connection.trace));
-            return Ok(LoadedSide { calls: file_calls(&file), ..LoadedSide::new(&name, surface, None) });
-        }
-        let (surface, tree) = of_source(&source)?;
-        Ok(LoadedSide::new(&name, surface, tree.map(|tree| (source, tree))))
-    }
-
-    /// A file as it was at a revision, which `git show` prints.
-    fn of_git(text: &str, revision: &str, path: &str) -> Result<LoadedSide, Failure> {
-        let shown = program::command("git", None).args(["show", "--no-textconv", text]).output();
-        let shown = shown.map_err(|error| Failure::cannot(format!("cannot start git for {text}: {error}")))?;
-        if !shown.status.success() {
-            let said = String::from_utf8_lossy(&shown.stderr);
-            let said = said.lines().next().unwrap_or_default().to_owned();
-            return Err(Failure::Usage(format!("git has no {path} at {revision}: {said}")));
-        }
-        let content = utf8(shown.stdout).map_err(|error| Failure::Usage(format!("cannot read {text}: {error}")))?;
-        let (surface, _) = of_source(&Source::new(text, content))?;
-        Ok(LoadedSide::new(text, surface, None))
-    }
-
-    /// The line of a JSON pointer in the file.
-    pub(super) fn place(&self, pointer: Option<&str>) -> Option<ChangePlace> {
-        let (source, tree) = self.file.as_ref()?;
-        let node = tree.pointer(pointer?)?;
-        Some(line(&self.side.name, source.position(node.span.start).0))
-    }
-
-    /// The line of what would surround a JSON pointer in the file.
-    pub(super) fn place_near(&self, pointer: Option<&str>) -> Option<ChangePlace> {
-        let mut pointer = pointer?;
-        loop {
-            pointer = pointer.rsplit_once('/')?.0;
-            if let Some(place) = self.place(Some(pointer)) {
-                return Some(place);
-            }
-        }
-    }
+    let content = utf8(shown.stdout).map_err(|error| Failure::Usage(format!("cannot read {text}: {error}")))?;
+    let (surface, _) = of_source(&Source::new(text, content))?;
+    Ok(DiffSide::new(text, surface, None))
 }
 
 fn of_source(source: &Arc<Source>) -> Result<(Surface, Option<Node>), Failure> {
