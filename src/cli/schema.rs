@@ -7,7 +7,14 @@ use super::{
 };
 use rehearse_client_configs::dialect::{ALL, Dialect};
 use rehearse_mock::script;
-use rehearse_report::schema;
+use rehearse_report::{
+    Judged,
+    bench::BenchResult,
+    check::CheckResult,
+    diff::DiffResult,
+    fuzz::FuzzResult,
+    schema::{of_file, of_result},
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,16 +81,18 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
             let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
-        (Kind::Baseline, _) => schema::baseline(),
-        (Kind::Run, _) => schema::run(),
-        (Kind::Check, _) => schema::check(),
-        (Kind::Bench, _) => schema::bench(),
-        (Kind::Diff, _) => schema::diff(),
-        (Kind::Fuzz, _) => schema::fuzz(),
-        (Kind::Surface, _) => schema::surface(),
+        (Kind::Baseline, _) => of_file("baseline", "Accepted failures of `rehearse check --baseline`"),
+        (Kind::Run, _) => of_result::<Judged<'_>>("run"),
+        (Kind::Check, _) => of_result::<CheckResult>("check"),
+        (Kind::Bench, _) => of_result::<BenchResult>("bench …"),
+        (Kind::Diff, _) => of_result::<DiffResult>("diff"),
+        (Kind::Fuzz, _) => of_result::<FuzzResult>("fuzz"),
+        (Kind::Surface, _) => of_file("surface", "A surface file, as `rehearse surface` writes it"),
         (Kind::Profile, _) => rehearse_profile::schema(),
-        (Kind::Journal, _) => schema::journal(),
-        (Kind::Trace, _) => schema::trace(),
+        (Kind::Journal, _) => {
+            of_file("journal", "A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`")
+        }
+        (Kind::Trace, _) => of_file("trace", "A line of a trace file of `rehearse`"),
     };
     output::write(format!("{schema:#}\n").as_bytes())?;
     Ok(Exit::Success)

@@ -7,7 +7,7 @@ use crate::{RunResult, Verdict};
 
 /// The result of a run with its verdict.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Judged<'a> {
+pub struct Judged<'a> {
     /// Of all cells; incomplete if a part of the run is missing.
     verdict: Verdict,
     #[serde(flatten)]

@@ -32,6 +32,7 @@ mod wire_line;
 
 pub use coverage::{Coverage, CoverageBranch, CoverageItem, CoverageKind, ServerCoverage};
 pub use format::{Format, Layout, UnknownFormat};
+pub use json::Judged;
 pub use origin::Origin;
 pub use results::ReadError;
 pub use run_result::{

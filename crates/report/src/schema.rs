@@ -10,56 +10,10 @@ use schemars::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::{bench::BenchResult, check::CheckResult, diff::DiffResult, fuzz::FuzzResult, json::Judged};
-
 pub(crate) static KEYS: LazyLock<KeyTable> = LazyLock::new(|| KeyTable::parse(include_str!("keys.txt")));
 
-/// The accepted failures of `rehearse check --baseline`.
-pub fn baseline() -> Json {
-    of_file("baseline", "Accepted failures of `rehearse check --baseline`")
-}
-
-/// A surface file, as `rehearse surface` writes it.
-pub fn surface() -> Json {
-    of_file("surface", "A surface file, as `rehearse surface` writes it")
-}
-
-/// A line of the journal of a mock.
-pub fn journal() -> Json {
-    of_file("journal", "A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`")
-}
-
-/// A line of a trace file.
-pub fn trace() -> Json {
-    of_file("trace", "A line of a trace file of `rehearse`")
-}
-
-/// The report of `rehearse run --format json`.
-pub fn run() -> Json {
-    of_result::<Judged<'_>>("run")
-}
-
-/// The report of `rehearse check --format json`.
-pub fn check() -> Json {
-    of_result::<CheckResult>("check")
-}
-
-/// The report of `rehearse bench … --format json`.
-pub fn bench() -> Json {
-    of_result::<BenchResult>("bench …")
-}
-
-/// The report of `rehearse diff --format json`.
-pub fn diff() -> Json {
-    of_result::<DiffResult>("diff")
-}
-
-/// The report of `rehearse fuzz --format json`.
-pub fn fuzz() -> Json {
-    of_result::<FuzzResult>("fuzz")
-}
-
-fn of_file(name: &str, title: &str) -> Json {
+/// The schema of a file of ours, or of one of its lines, by its name in `keys.txt`.
+pub fn of_file(name: &str, title: &str) -> Json {
     KEYS.schema(name, about(title))
 }
 
@@ -67,7 +21,8 @@ fn about(title: &str) -> Json {
     json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": title })
 }
 
-fn of_result<T: JsonSchema>(command: &str) -> Json {
+/// The schema of the report of a command with `--format json`.
+pub fn of_result<T: JsonSchema>(command: &str) -> Json {
     let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(RestrictFormats::default());
     let generator = settings.with_transform(RecursiveTransform(leave_out_null)).into_generator();
     let mut schema = about(&format!("The report of `rehearse {command} --format json`"));
@@ -76,6 +31,7 @@ fn of_result<T: JsonSchema>(command: &str) -> Json {
             schema[name] = value.clone();
         }
     }
+    schema["properties"]["format"]["const"] = 1.into();
     schema
 }
 
