@@ -149,6 +149,7 @@ mod tests {
     use crate::{System, dialect, server::Pair};
     use rehearse_document::Source;
     use rehearse_protocol::Transport;
+    use rehearse_testing::table;
 
     const TEXT: &str = "x";
 
@@ -188,47 +189,11 @@ mod tests {
     #[test]
     fn each_program_replaces_its_forms_and_has_its_own_way_with_what_is_not_set() {
         let all = "$SET ${SET} ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}.";
-        for (dialect, expected) in [
-            ("claude-code", "$SET v v ${env:SET} d d."),
-            ("copilot", "v v v ${env:SET} d ."),
-            ("gemini", "v v v ${env:SET} d ."),
-            ("vscode", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
-            ("cursor", "$SET ${SET} ${SET:-d} v ${NO:-d} ${EMPTY:-d}."),
-            ("cpe", "v v    ."),
-            ("code_agent", "$SET v ${SET:-d} ${env:SET} ${NO:-d} ${EMPTY:-d}."),
-            ("claude-desktop", all),
-            ("engine", all),
-        ] {
-            assert_eq!(env(dialect, all), expected, "{dialect}");
+        for [dialect, expected] in table::rows(include_str!("resolve.txt"), "all forms") {
+            assert_eq!(env(&dialect, all), expected, "{dialect}");
         }
-        for (dialect, value, expected) in [
-            ("claude-code", "${NO}", "${NO}"),
-            ("cursor", "${env:NO}", "${env:NO}"),
-            ("vscode", "<${env:NO}>", "<>"),
-            ("vscode", r"${workspaceFolder}\x\%SET%", r"/w\x\%SET%"),
-            ("windsurf", "<${env:NO}>", "<>"),
-            ("cpe", "<$NO>", "<>"),
-            ("code_agent", "${NO}", "Unset"),
-            ("continue", "${{ secrets.SET }}", "v"),
-            ("mcpilot", "${SET}", "v"),
-            ("mcpilot", "a ${SET}", "a ${SET}"),
-            ("mcpilot", "${NO}", "${NO}"),
-            ("mcpilot", "${EMPTY}", "${EMPTY}"),
-            ("librechat", "a ${EMPTY}", "a ${EMPTY}"),
-            ("opencode", "a {env:SET} {env:NO}{x", "a v {x"),
-            ("vscode", "${workspaceFolder}/x", "/w/x"),
-            ("vscode", "${file}", "Known"),
-            ("vscode", "${input:token}", "Asked"),
-            ("claude-code", "${EMPTY}", ""),
-            // What is in braces is a name for CPE.
-            ("cpe", "a${NO:-d}b", "ab"),
-            ("cpe", "${SET:-d}${env:SET}", ""),
-            ("cpe", "pa$5word $$SET", "paword SET"),
-            ("cpe", "a ${ b", "a  b"),
-            // LibreChat keeps its own secrets from servers, and templates are not variables.
-            ("librechat", "${JWT_SECRET}{{LIBRECHAT_USER_ID}}", "${JWT_SECRET}{{LIBRECHAT_USER_ID}}"),
-        ] {
-            assert_eq!(env(dialect, value), expected, "{dialect} {value}");
+        for [dialect, value, expected] in table::rows(include_str!("resolve.txt"), "one value") {
+            assert_eq!(env(&dialect, &value), expected, "{dialect} {value}");
         }
     }
 

@@ -213,6 +213,11 @@ mod tests {
     use serde_json::{Value, json, value::to_raw_value};
 
     use super::*;
+    use rehearse_testing::table;
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).expect("JSON")
+    }
 
     fn result(method: &str, result: &Value) -> String {
         let found = check_result(method, &to_raw_value(result).expect("JSON"));
@@ -226,23 +231,10 @@ mod tests {
 
     #[test]
     fn a_malformed_content_block_is_named_by_its_pointer() {
-        for (block, problem) in [
-            (json!(5), " is not an object"),
-            (json!({}), "/type is missing"),
-            (json!({ "type": 1 }), "/type is not a string"),
-            (json!({ "type": "banana" }), "/type is the unknown type \"banana\""),
-            (json!({ "type": "text" }), "/text is missing"),
-            (json!({ "type": "text", "text": null }), "/text is not a string"),
-            (json!({ "type": "image", "mimeType": "image/png" }), "/data is missing"),
-            (json!({ "type": "audio", "data": "" }), "/mimeType is missing"),
-            (json!({ "type": "resource_link", "uri": "a://b" }), "/name is missing"),
-            (json!({ "type": "resource_link", "name": "b" }), "/uri is missing"),
-            (json!({ "type": "resource" }), "/resource is missing"),
-            (json!({ "type": "resource", "resource": { "text": "" } }), "/resource/uri is missing"),
-            (json!({ "type": "resource", "resource": { "uri": "" } }), "/resource has neither `text` nor `blob`"),
-            (json!({ "type": "resource", "resource": { "uri": "", "blob": 1 } }), "/resource/blob is not a string"),
-        ] {
-            let good = json!({ "type": "text", "text": "" });
+        for [block, problem] in
+            table::rows(include_str!("malformed.txt"), "a malformed content block is named by its pointer")
+        {
+            let (block, good) = (parsed(&block), json!({ "type": "text", "text": "" }));
             assert_eq!(result("tools/call", &json!({ "content": [good, block] })), format!("/content/1{problem}"));
             let message = json!({ "role": "user", "content": block });
             let in_prompt = result("prompts/get", &json!({ "messages": [message] }));
@@ -252,18 +244,10 @@ mod tests {
 
     #[test]
     fn a_malformed_result_is_named_by_its_pointer() {
-        for (method, value, problem) in [
-            ("tools/call", json!([]), "the result is not an object"),
-            ("tools/call", json!({}), "/content is missing"),
-            ("tools/call", json!({ "content": {} }), "/content is not an array"),
-            ("tools/call", json!({ "content": [], "isError": "no" }), "/isError is not a boolean"),
-            ("resources/read", json!({}), "/contents is missing"),
-            ("resources/read", json!({ "contents": [{ "uri": "a" }] }), "/contents/0 has neither `text` nor `blob`"),
-            ("resources/read", json!({ "contents": [{ "text": "a" }] }), "/contents/0/uri is missing"),
-            ("prompts/get", json!({}), "/messages is missing"),
-            ("prompts/get", json!({ "messages": [{ "content": {} }] }), "/messages/0/role is missing"),
-        ] {
-            assert_eq!(result(method, &value), problem);
+        for [method, value, problem] in
+            table::rows(include_str!("malformed.txt"), "a malformed result is named by its pointer")
+        {
+            assert_eq!(result(&method, &parsed(&value)), problem);
         }
     }
 
@@ -290,22 +274,10 @@ mod tests {
 
     #[test]
     fn a_malformed_item_is_named_by_its_pointer() {
-        for (member, value, problem) in [
-            ("tools", json!(7), "/tools/3 is not an object"),
-            ("tools", json!({ "inputSchema": {} }), "/tools/3/name is missing"),
-            ("tools", json!({ "name": "t" }), "/tools/3/inputSchema is missing"),
-            ("tools", json!({ "name": "t", "inputSchema": [] }), "/tools/3/inputSchema is not an object"),
-            (
-                "tools",
-                json!({ "name": "t", "inputSchema": {}, "annotations": { "readOnlyHint": 1 } }),
-                "/tools/3/annotations/readOnlyHint is not a boolean",
-            ),
-            ("resources", json!({ "name": "r" }), "/resources/3/uri is missing"),
-            ("resources", json!({ "uri": "a" }), "/resources/3/name is missing"),
-            ("resourceTemplates", json!({ "name": "r" }), "/resourceTemplates/3/uriTemplate is missing"),
-            ("prompts", json!({ "name": "p", "arguments": [{}] }), "/prompts/3/arguments/0/name is missing"),
-        ] {
-            assert_eq!(item(member, &value), problem);
+        for [member, value, problem] in
+            table::rows(include_str!("malformed.txt"), "a malformed item is named by its pointer")
+        {
+            assert_eq!(item(&member, &parsed(&value)), problem);
         }
     }
 }

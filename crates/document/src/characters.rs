@@ -178,6 +178,7 @@ pub fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearse_testing::table;
 
     fn kinds(text: &str) -> Vec<HiddenKind> {
         let mut kinds: Vec<_> = hidden(text).into_iter().map(|it| it.kind).collect();
@@ -187,28 +188,8 @@ mod tests {
 
     #[test]
     fn what_a_reader_does_not_see_is_found() {
-        let cases = [
-            ("a\u{e0068}\u{e0069}", HiddenKind::Tag),
-            ("🏴\u{e0068}\u{e0069}", HiddenKind::Tag),
-            ("🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e0068}\u{e0069}\u{e007f}", HiddenKind::Tag),
-            ("😀\u{e0158}\u{e0159}", HiddenKind::Tag),
-            ("😀\u{fe0f}\u{fe01}", HiddenKind::Tag),
-            ("\u{202e}abc\u{202c}", HiddenKind::Order),
-            ("\u{2067}\u{202e}abc\u{2069}", HiddenKind::Order),
-            ("a \u{2067}b\nc\u{2069}", HiddenKind::Order),
-            ("\u{202a}a", HiddenKind::Order),
-            ("re\u{200b}ad", HiddenKind::NoWidth),
-            ("re\u{200d}ad", HiddenKind::NoWidth),
-            ("re\u{200c}ad", HiddenKind::NoWidth),
-            ("re\u{feff}ad", HiddenKind::NoWidth),
-            ("😀\u{200d}a", HiddenKind::NoWidth),
-            ("re\u{2060}ad", HiddenKind::NoWidth),
-            ("\u{1b}[8mhidden", HiddenKind::Control),
-            ("a\u{8}b", HiddenKind::Control),
-            ("a\u{9b}b", HiddenKind::Control),
-        ];
-        for (text, kind) in cases {
-            assert_eq!(kinds(text), [kind], "{text:?}");
+        for [text, kind] in table::rows(include_str!("characters.txt"), "hidden characters") {
+            assert_eq!(format!("{:?}", kinds(&text)), format!("[{kind}]"), "{text:?}");
         }
         assert_eq!(tagged("a\u{e0068}\u{e0069}\u{e007f}"), "hi");
     }

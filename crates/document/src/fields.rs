@@ -176,30 +176,13 @@ fn list(keys: &[&str], conjunction: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearse_testing::table;
 
     #[test]
     fn a_short_word_is_meant_by_one_slip_and_no_more() {
         let known = ["args", "auth", "env", "url", "type", "command", "headers", "timeout"];
-        for (word, meant) in [
-            ("agrs", Some("args")),
-            ("ags", Some("args")),
-            ("argss", Some("args")),
-            ("evn", Some("env")),
-            ("ulr", Some("url")),
-            ("typ", Some("type")),
-            ("Typ", Some("type")),
-            ("comand", Some("command")),
-            ("cmomand", Some("command")),
-            ("haeders", Some("headers")),
-            ("timeuot", Some("timeout")),
-            ("tags", None),
-            ("author", None),
-            ("icon", None),
-            ("version", None),
-            ("title", None),
-            ("tools", None),
-        ] {
-            assert_eq!(nearest(word, &known), meant, "{word}");
+        for [word, meant] in table::rows(include_str!("fields.txt"), "a word and the one that is meant") {
+            assert_eq!(nearest(&word, &known).unwrap_or("-"), meant, "{word}");
         }
     }
 }

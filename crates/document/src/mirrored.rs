@@ -262,6 +262,7 @@ mod tests {
 
     use super::*;
     use crate::{Source, parse_yaml};
+    use rehearse_testing::table;
 
     fn read(schema: &str) -> Result<MirroredParameters, String> {
         let source = Source::new("t", schema);
@@ -473,22 +474,8 @@ properties:
 
     #[test]
     fn only_a_whole_sentinel_is_decoded() {
-        for (value, decoded) in [
-            ("us-west1", Some("us-west1")),
-            ("=?base64?SGVsbG8sIOS4lueVjA==?=", Some("Hello, 世界")),
-            ("=?base64?IHBhZGRlZCA=?=", Some(" padded ")),
-            ("=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", Some("=?base64?literal?=")),
-            ("=?base64??=", Some("")),
-            ("SGVsbG8=", Some("SGVsbG8=")),
-            ("=?base64?SGVsbG8=", Some("=?base64?SGVsbG8=")),
-            ("=?base64?=", Some("=?base64?=")),
-            ("=?BASE64?SGVsbG8=?=", Some("=?BASE64?SGVsbG8=?=")),
-            ("=?base64?SGVsbG8?=", None),
-            ("=?base64?SGVs!!!bG8=?=", None),
-            ("=?base64?_-8=?=", None),
-            ("=?base64?/////w==?=", None),
-        ] {
-            assert_eq!(decode(value).as_deref(), decoded, "{value}");
+        for [value, decoded] in table::rows(include_str!("mirrored.txt"), "decoded values") {
+            assert_eq!(decode(&value).as_deref().unwrap_or("-"), decoded, "{value}");
         }
     }
 }

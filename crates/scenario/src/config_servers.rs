@@ -99,6 +99,7 @@ fn member(server: &ConfiguredServer, dialect: &'static Dialect, folder: &Path) -
 mod tests {
     use super::*;
     use crate::Scenario;
+    use rehearse_testing::table;
 
     #[test]
     fn a_call_of_a_step_ends_even_if_the_program_waits_for_ever() {
@@ -128,66 +129,12 @@ mod tests {
         for (name, text) in configs.into_iter().chain(models) {
             std::fs::write(folder.path().join(name), text).expect("writes");
         }
-        let step = "steps: [{ discover: {} }]";
-        let takes = "a server of a config takes `discover`, `agent`, `parallel`, and `call`";
-        for (server, steps, message) in [
-            ("config: gone.json", step, "s.yaml:1:25: cannot read DIR/gone.json: "),
-            ("config: broken/.mcp.json", step, "s.yaml:1:25: DIR/broken/.mcp.json:2:"),
-            (
-                "config: other.json",
-                step,
-                &format!(
-                    "s.yaml:1:25: DIR/other.json:1:1: it is not clear which program this file is for: it has none of the \
-                     known keys for servers ({HINT})"
-                ),
-            ),
-            (
-                "config: .mcp.json, server: tow",
-                step,
-                "s.yaml:1:44: the config has no server `tow` (did you mean `two`?)",
-            ),
-            (
-                "config: unclear.json",
-                step,
-                &format!(
-                    "s.yaml:1:25: DIR/unclear.json:1:41: it is not clear which program this file is for: Claude Code ignores \
-                     `disabled`, with which others switch off servers or tools ({HINT})"
-                ),
-            ),
-            (
-                "config: unclear.json, dialect: cline",
-                step,
-                "s.yaml:1:25: DIR/unclear.json:1:53: `disabled` must be true or false",
-            ),
-            ("config: off.json, dialect: cline", step, "s.yaml:1:25: all servers of this config are disabled"),
-            ("config: off.json, dialect: clin", step, "s.yaml:1:44: unknown dialect `clin` (did you mean `cline`?)"),
-            ("mock: basic, dialect: cline", step, "s.yaml:1:30: `dialect` cannot be used with `mock`"),
-            ("config: .mcp.json, timeouts: { call: 5s }", step, "s.yaml:1:36: `timeouts` cannot be used with `config`"),
-            ("mock: basic, server: one", step, "s.yaml:1:30: `server` cannot be used with `mock`"),
-            ("config: .mcp.json", "steps: [{ ping: {} }]", &format!("s.yaml:2:17: {takes}")),
-            (
-                "config: .mcp.json",
-                "steps: [{ parallel: [{ call: { tool: a, logLevel: info } }] }]",
-                &format!("s.yaml:2:30: {takes}"),
-            ),
-            ("mock: basic", "steps: [{ agent: { model: model.yaml } }]", "s.yaml:2:18: `agent` needs a `prompt`"),
-            ("mock: basic", "steps: [{ agent: { model: bad.yaml, prompt: Hi } }]", "s.yaml:2:27: DIR/bad.yaml:1:11: "),
-            (
-                "mock: basic",
-                "steps: [{ agent: { model: model.yaml, prompt: Hi, toolFormat: json } }]",
-                "s.yaml:2:63: `toolFormat` must be native or xml",
-            ),
-            (
-                "mock: basic",
-                "steps: [{ agent: { model: model.yaml, prompt: '{{ captured.x }}' } }]",
-                "s.yaml:2:47: no earlier step captures `x`",
-            ),
-        ] {
+        for [server, steps, message] in table::rows(include_str!("mistakes.txt"), "servers and steps") {
             let source = Source::new("s.yaml", format!("servers: {{ s: {{ {server} }} }}\n{steps}"));
             let parsed = Scenario::parse(&source, &folder.path().join("s.yaml"), crate::tests::BUILTINS);
-            let error = parsed.map(|_| ()).expect_err(server).to_string();
+            let error = parsed.map(|_| ()).expect_err(&server).to_string();
             let error = error.replace(&folder.path().display().to_string(), "DIR").replace("DIR\\", "DIR/");
-            assert!(error.starts_with(message), "{error}");
+            assert!(error.starts_with(&message.replace("$HINT", HINT)), "{error}");
         }
     }
 }

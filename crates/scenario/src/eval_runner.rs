@@ -236,6 +236,7 @@ mod tests {
         model::{Budget, RecordedAnswers, ScriptedModel},
     };
     use rehearse_report::{RunResult, Status, StepResult};
+    use rehearse_testing::table;
 
     use super::*;
     use crate::{Plan, RunOptions, Scenario, Selection, run, tests::BUILTINS};
@@ -423,42 +424,11 @@ steps:
     fn mistakes_in_evals_have_a_position() {
         let path = std::path::Path::new("weather.yaml");
         let server = "servers: { s: { mock: basic } }\n";
-        for (text, message) in [
-            (
-                "steps: [{ agent: { prompt: x, models: m } }]",
-                "weather.yaml:2:39: `models` has no `m` (write `models: { m: anthropic:ID }` beside `steps`)",
-            ),
-            (
-                "models: { claude: 'anthropic:c' }\nsteps: [{ agent: { prompt: x, models: claud } }]",
-                "weather.yaml:3:39: `models` has no `claud` (did you mean `claude`?)",
-            ),
-            ("models: { m: 'oracle:c' }\nsteps: [{ connect: {} }]", "weather.yaml:2:14: unknown model type"),
-            (
-                "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: m, runs: 3, pass: 4 } }]",
-                "weather.yaml:3:57: `pass` must be a number from 1 to 3",
-            ),
-            (
-                "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: m }, snapshot: y }]",
-                "weather.yaml:3:44: a step with `models` cannot have `snapshot`",
-            ),
-            (
-                "models: { m: 'openai:c' }\nsteps: [{ agent: { prompt: x, models: [m, m] } }]",
-                "weather.yaml:3:43: `m` is named twice",
-            ),
-            (
-                "models: { m: { model: 'openai:c', price: { input: 1, output: 2, date: 2026-13-01 } } }\nsteps: [{ connect: {} }]",
-                "weather.yaml:2:71: `date` must be a day",
-            ),
-            ("steps: [{ call: { tool: x }, expect: { calls: [y] } }]", "weather.yaml:2:40: only `agent` has `calls`"),
-            (
-                "models: { m: { model: 'openai:c', price: { input: 1, output: 2 } } }\nsteps: [{ connect: {} }]",
-                "weather.yaml:2:42: `price` needs a `date`",
-            ),
-        ] {
-            let source = Source::new("weather.yaml", server.to_owned() + text);
+        for [text, message] in table::rows(include_str!("mistakes.txt"), "evals") {
+            let source = Source::new("weather.yaml", server.to_owned() + &text);
             let parsed = Scenario::parse(&source, path, BUILTINS);
-            let error = parsed.map(|_| ()).expect_err(text).to_string();
-            assert!(error.starts_with(message), "{error}");
+            let error = parsed.map(|_| ()).expect_err(&text).to_string();
+            assert!(error.starts_with(&message), "{error}");
         }
     }
 }

@@ -393,6 +393,7 @@ mod tests {
     use super::*;
     use rehearse_document::{Source, parse_yaml};
     use rehearse_protocol::RpcError;
+    use rehearse_testing::table;
 
     fn check(expect: &str, observation: &Observation) -> Vec<String> {
         let node = parse_yaml(&Source::new("e", expect)).expect(expect);
@@ -495,26 +496,11 @@ mod tests {
 
     #[test]
     fn expectations_that_could_not_fail_are_refused_when_read() {
-        for (text, message) in [
-            ("{}", "`expect` needs at least one expectation"),
-            ("{ failure: timeout, text: x }", "`text` and `failure` exclude each other"),
-            ("{ none: true, at: { /a: 1 } }", "`at` and `none` exclude each other"),
-            ("{ failure: timout }", "e:1:12: unknown failure `timout` (did you mean `timeout`?)"),
-            ("{ failure: explosion }", "(use one of timeout, cancelled, disconnected,"),
-            ("{ failure: [timeout] }", "`failure` must be a string"),
-            ("{ noise: 5 }", "`noise` must be true or a matcher for an array of strings"),
-            ("{ status: 200 }", "only `raw` has a `status`"),
-            ("{ statuses: [working] }", "only a call with `task: true` has `statuses`"),
-            ("{ failure: timeout, size: { max: 1 } }", "`size` and `failure` exclude each other"),
-            ("{ size: { max: 20kg } }", "expected a number of bytes"),
-            ("{ tokens: { max: 1, encoding: x } }", "unknown encoding `x` (use o200k or cl100k)"),
-            ("{ progress: { every: 1s } }", "only `call` and `cancel` without `task: true` have `progress`"),
-            ("{ at: { content/0: 1 } }", "the keys of `at` must be JSON pointers"),
-        ] {
-            let source = Source::new("e", text);
+        for [text, message] in table::rows(include_str!("mistakes.txt"), "expectations") {
+            let source = Source::new("e", &*text);
             let read = parse_yaml(&source).and_then(|node| Expectations::read(&node, ObservableFields::default()));
-            let shown = read.expect_err(text).in_source(&source).to_string();
-            assert!(shown.contains(message), "{shown}");
+            let shown = read.expect_err(&text).in_source(&source).to_string();
+            assert!(shown.contains(&message), "{shown}");
         }
     }
 }

@@ -80,6 +80,7 @@ impl CellRunner<'_> {
 mod tests {
     use super::*;
     use crate::Scenario;
+    use rehearse_testing::table;
 
     fn parse(step: &str) -> Result<Scenario, String> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -106,33 +107,9 @@ mod tests {
 
     #[test]
     fn mistakes_are_found_when_the_file_is_read() {
-        for (step, message) in [
-            ("final_answer: {}", "s.yaml:2:19: `final_answer` needs a `dialog`"),
-            ("final_answer: { dialog: gone.json }", "s.yaml:2:29: cannot read DIR/gone.json: "),
-            (
-                "final_answer: { dialog: bad.json }",
-                "s.yaml:2:29: DIR/bad.json:1:2: a message needs a `role` (what the model says has the role `assistant`)\n\
-                 s.yaml:2:29: DIR/bad.json:2:1: expected an object, found the number 5",
-            ),
-            ("final_answer: { dialog: [{ a: 1 }] }", "s.yaml:2:30: a message needs a `role`"),
-            ("final_answer: { dialog: '{{ ' }", "s.yaml:2:29: "),
-            (
-                "final_answer: { dialog: [5], schema: schema.json }",
-                "s.yaml:2:30: expected an object, found the number 5\n\
-                 s.yaml:2:42: DIR/schema.json:1:9: not a valid JSON Schema at /type: ",
-            ),
-            (
-                "final_answer: { dialog: [], schema: { properties: { a: { type: strng } } } }",
-                "s.yaml:2:68: not a valid JSON Schema at /properties/a/type: ",
-            ),
-            (
-                "final_answer: { dialog: [] }, timeout: 5s",
-                "s.yaml:2:35: `timeout` has no effect: `final_answer` uses no server (remove it)",
-            ),
-            ("final_answer: { dialog: '{{ captured.said }}' }", "s.yaml:2:29: no earlier step captures `said`"),
-        ] {
-            let error = parse(step).expect_err(step);
-            assert!(error.starts_with(message), "{step}: {error}");
+        for [step, message] in table::rows(include_str!("mistakes.txt"), "final answers") {
+            let error = parse(&step).expect_err(&step);
+            assert!(error.starts_with(&message), "{step}: {error}");
         }
     }
 }

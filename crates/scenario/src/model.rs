@@ -435,6 +435,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearse_testing::table;
 
     fn parse(text: &str) -> Result<Scenario, String> {
         let path = Path::new("dir/scenarios/demo.yaml");
@@ -473,74 +474,9 @@ mod tests {
 
     #[test]
     fn mistakes_have_a_position() {
-        for (text, message) in [
-            ("servers: { s: { mock: basic } }\nsteps: []", "demo.yaml:2:8: a scenario needs at least one step"),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ ping: {}, only: { protocol: 2025-06-18 } }]",
-                "demo.yaml:2:27: `only` excludes the step in every cell of the matrix",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: x, task: true }, only: { protocol: 2026-07-28 } }\n- { call: { tool: x, task: true } }",
-                "demo.yaml:4:3: tasks exist in 2026-07-28 only, but the step also runs in other versions (add `only:",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ listen: { tools: false } }]",
-                "demo.yaml:2:19: nothing to listen to",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ complete: { argument: a } }]",
-                "demo.yaml:2:21: `complete` needs one of `prompt` or `resource`",
-            ),
-            ("servers: {}\nsteps: [{ connect: {} }]", "demo.yaml:1:10: a scenario needs at least one server"),
-            (
-                "servers: { a: { command: x }, b: { url: 'http://h' } }\nsteps: [{ connect: {} }]",
-                "demo.yaml:1:10: the servers share no transport",
-            ),
-            ("servers: { s: { mock: basic } }", "demo.yaml:1:1: a scenario needs a `steps`"),
-            (
-                "servers: { s: { mock: basic } }\nmatrix: { transport: [http, http] }\nsteps: []",
-                "demo.yaml:2:29: duplicate value",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nmatrix: { protocol: [2025-01-01] }\nsteps: []",
-                "demo.yaml:2:22: unknown protocol",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ cal: { tool: x } }]",
-                "demo.yaml:2:11: a step has no key `cal` (did you mean `call`?)",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ list_tools: {} }]",
-                "demo.yaml:2:11: a step has no key `list_tools` (did you mean `discover`?)",
-            ),
-            (
-                "servers: { s: { command: python3 srv.py -v } }\nsteps: []",
-                "demo.yaml:1:26: `command` must be a program without arguments (write `command: python3` and `args: [srv.py, -v]`)",
-            ),
-            (
-                "servers: { s: { command: node, args: server.js } }\nsteps: []",
-                "demo.yaml:1:38: `args` must be an array (write `args: [server.js]`)",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps:\n- { call: { tool: echo }, capture: { token: /a } }\n- { call: { tool: echo, args: { a: 'x {{ captured.tokn.b }}' } } }",
-                "demo.yaml:4:36: no earlier step captures `tokn` (did you mean `token`?)",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps:\n- parallel: [{ ping: {}, capture: { b: /a } }, { call: { tool: '{{ captured.b }}' } }]",
-                "demo.yaml:3:64: no earlier step captures `b` (add `capture: { b: /content/0/text }` to an earlier step)",
-            ),
-            (
-                "servers: { s: { mock: basic } }\nsteps:\n- { ping: {}, snapshot: same, only: { era: legacy } }\n- { discover: {}, snapshot: same, only: { era: modern } }\n- parallel: [{ discover: {}, snapshot: { name: same, per: transport } }, { discover: {}, snapshot: same }]",
-                "demo.yaml:5:100: the step in line 3 already uses the snapshot `same`",
-            ),
-            ("servers: { s: { mock: nope.yaml } }\nsteps: []", "demo.yaml:1:23: cannot read the script"),
-            (
-                "servers: { s: { mock: basic } }\nsteps: [{ call: { tool: x }, server: t }]",
-                "demo.yaml:2:38: unknown server `t`",
-            ),
-        ] {
-            let shown = parse(text).expect_err(text);
-            assert!(shown.starts_with(message), "{shown}");
+        for [text, message] in table::rows(include_str!("mistakes.txt"), "whole scenarios") {
+            let shown = parse(&text).expect_err(&text);
+            assert!(shown.starts_with(&message), "{shown}");
         }
     }
 

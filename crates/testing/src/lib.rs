@@ -1,4 +1,6 @@
-//! Scripted servers for tests of clients, independent of the client crate.
+//! For tests: scripted servers, independent of the client crate, and tables.
+
+pub mod table;
 
 use std::{
     convert::Infallible,

@@ -1,45 +1,14 @@
 mod table;
 
+use std::sync::LazyLock;
+
 use proptest::{prelude::*, sample::Index};
 
 use super::*;
 use crate::dialect;
+use rehearse_testing::table::rows;
 
-const SAMPLES: &[(&str, &str)] = &[
-    (
-        ".mcp.json",
-        r#"{
-  "mcpServers": {
-    "files": { "command": "npx", "args": ["-y", "@mcp/files", "${ROOT:-/tmp}"], "env": { "TOKEN": "${TOKEN}" } },
-    "wéb": { "type": "http", "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer ${A}" } }
-  }
-}
-"#,
-    ),
-    (
-        ".vscode/mcp.json",
-        "{\n  // What to ask for.\n  \"inputs\": [{ \"id\": \"key\", \"type\": \"promptString\", \"description\": \"Key\", \"password\": true }],\n  \
-         \"servers\": {\n    \"a\": { \"command\": \"docker\", \"args\": [\"run\", \"-i\", \"--rm\", \"x\"], \"env\": { \"K\": \"${input:key}\", \"N\": 1, \"Z\": null }, },\n  },\n}\n",
-    ),
-    (
-        "cpe.yaml",
-        "version: \"1.0\"\nmodels:\n  - &m { ref: one, display_name: One, id: o, type: anthropic }\nsubagent:\n  name: reviewer\n  description: Reviews.\n\
-         defaults:\n  model: one\nmcpServers:\n  shell:\n    type: stdio\n    command: sh\n    args: [\"-c\", 'echo \"$HOME\"']\n    enabledTools:\n      - run\n  \
-         web: { type: http, url: 'https://x.example', headers: { X-Key: $KEY }, timeout: 60 }\n",
-    ),
-    (
-        ".continue/config.yaml",
-        "name: mine\nversion: 0.0.1\nmcpServers:\n  - name: a\n    command: uvx\n    args: [b]\n    env:\n      K: ${{ secrets.K }}\n  - uses: x/y\n",
-    ),
-    (
-        "opencode.json",
-        r#"{ "mcp": { "a": { "type": "local", "command": ["bun", "x"], "environment": { "A": "b" }, "enabled": true } } }"#,
-    ),
-    (
-        ".code_agent/config.json",
-        r#"{"mcp": {"enabled": true, "globalSettings": {"timeout": 30000}, "servers": {"s": {"type": "http", "httpUrl": "http://127.0.0.1:1/mcp", "includeTools": ["get_*"]}}}}"#,
-    ),
-];
+static SAMPLES: LazyLock<Vec<[String; 2]>> = LazyLock::new(|| rows(include_str!("tests/samples.txt"), "samples"));
 
 /// Typing errors.
 const TYPOS: &[&str] = &[
@@ -50,14 +19,14 @@ const TYPOS: &[&str] = &[
 fn mutated() -> impl Strategy<Value = (&'static str, String)> {
     let typos = prop::collection::vec((any::<Index>(), 0_usize..6, any::<Index>()), 1..4);
     (any::<Index>(), typos).prop_map(|(sample, typos)| {
-        let (name, text) = *sample.get(SAMPLES);
+        let [name, text] = sample.get(&SAMPLES);
         let mut characters: Vec<char> = text.chars().collect();
         for (at, removed, typo) in typos {
             let at = at.index(characters.len() + 1);
             let end = (at + removed).min(characters.len());
             characters.splice(at..end, typo.get(TYPOS).chars());
         }
-        (name, characters.into_iter().collect())
+        (name.as_str(), characters.into_iter().collect())
     })
 }
 
@@ -97,8 +66,8 @@ proptest! {
 
 #[test]
 fn the_samples_have_no_findings() {
-    for (name, text) in SAMPLES {
-        let report = lint(&Source::new(*name, *text), Some(Path::new(name)), None, None);
+    for [name, text] in &*SAMPLES {
+        let report = lint(&Source::new(name.as_str(), text.as_str()), Some(Path::new(name)), None, None);
         assert_eq!(
             report.count(Severity::Error) + report.count(Severity::Warning),
             0,

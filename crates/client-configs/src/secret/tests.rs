@@ -1,5 +1,6 @@
 use super::*;
 use rehearse_document::{Problem, json};
+use rehearse_testing::table;
 use std::fmt::Write;
 
 /// A line of `cases.txt` is `value` with its name, or `argument` with the argument before it, and what is masked in it.
@@ -77,23 +78,7 @@ fn a_secret_is_hidden_wherever_it_occurs() {
 
 #[test]
 fn a_secret_of_yaml_is_hidden_in_every_style() {
-    for (written, expected) in [
-        ("env: {API_KEY: geheim1234, N: 5}", "env: {API_KEY: **********, N: 5}"),
-        ("env: {API_KEY: geheim1234}", "env: {API_KEY: **********}"),
-        (
-            "env: {\"API_KEY\": \"geheim1234\", DB_PASSWORD: a b-c}",
-            "env: {\"API_KEY\": \"**********\", DB_PASSWORD: *****}",
-        ),
-        ("env: {\n    API_KEY: geheim1234,\n    N: 5\n  }", "env: {\n    API_KEY: **********,\n    N: 5\n  }"),
-        ("API_KEY: geheim1234 # go geheim1234", "API_KEY: ********** # go **********"),
-        ("API_KEY: |\n    geheim1234", "API_KEY: *\n    **********"),
-        ("API_KEY: >-\n    geheim1234\n    more", "API_KEY: >-\n    **********\n    ****"),
-        ("API_KEY: &k geheim1234", "API_KEY: &k **********"),
-        ("API_KEY: !!str &k geheim1234", "API_KEY: ***** &k **********"),
-        ("API_KEY:\n    geheim1234", "API_KEY:\n    **********"),
-        ("API_KEY: geheim1234\n    tail", "API_KEY: **********\n    ****"),
-        ("? API_KEY\n  : geheim1234", "? API_KEY\n  : **********"),
-    ] {
+    for [written, expected] in table::rows(include_str!("tests/hidden.txt"), "styles of YAML") {
         let text = format!("a:\n  x: go geheim1234 now\n  {written}\n");
         let source = Source::new("x", text.as_str());
         let root = rehearse_document::parse_yaml(&source).expect(&text);

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{SyntaxExtensionKind as K, *};
+use rehearse_testing::table;
 
 fn read(text: &str) -> Document {
     parse(&Source::new("t.json", text)).unwrap_or_else(|problems| panic!("{text}: {problems:?}"))
@@ -29,49 +30,17 @@ fn plain_json_uses_no_extension() {
 
 #[test]
 fn every_extension_is_listed_with_its_span() {
-    for (text, expected, value) in [
-        ("\u{feff}[]", (K::ByteOrderMark, "\u{feff}"), "[]"),
-        ("[] // x\n", (K::Comment, "// x"), "[]"),
-        ("[/* x\n */]", (K::Comment, "/* x\n */"), "[]"),
-        ("[1, ]", (K::TrailingComma, ","), "[1]"),
-        ("{\"a\":1,\n// x\n}", (K::TrailingComma, ","), r#"{"a":1}"#),
-        ("['a\"b']", (K::SingleQuotes, "'a\"b'"), r#"["a\"b"]"#),
-        ("{a_b: 1}", (K::BareKey, "a_b"), r#"{"a_b":1}"#),
-        ("[1,\u{a0}2]", (K::Space, "\u{a0}"), "[1,2]"),
-        ("[\"a\tb\"]", (K::ControlCharacter, "\t"), r#"["a\tb"]"#),
-        ("", (K::Empty, ""), "null"),
-    ] {
-        assert!(extensions(text).contains(&expected), "{text}: {:?}", extensions(text));
-        assert_eq!(json(text), value, "{text}");
+    for [text, kind, part, value] in table::rows(include_str!("tests.txt"), "extensions") {
+        let found = extensions(&text).iter().any(|it| (format!("{:?}", it.0), it.1) == (kind.clone(), &*part));
+        assert!(found, "{text}: {:?}", extensions(&text));
+        assert_eq!(json(&text), value, "{text}");
     }
 }
 
 #[test]
 fn the_first_syntax_error_is_reported_at_its_position() {
-    for (text, expected) in [
-        ("[1 2]", "t.json:1:4: a comma is missing before this (add a comma after the value before it)"),
-        ("{\"a\":1\n\"b\":2}", "t.json:2:1: a comma is missing before this (add a comma after the value before it)"),
-        ("{\"a\" 1}", "t.json:1:6: a key needs a colon and a value after it"),
-        ("{\"a\":}", "t.json:1:6: an unexpected `}`"),
-        ("[1}", "t.json:1:3: "),
-        ("{} x", "t.json:1:4: more text after the end of the JSON value"),
-        ("[b]", "t.json:1:2: not a JSON value"),
-        ("[npx]", "t.json:1:2: not a JSON value"),
-        ("[1,, 2]", "t.json:1:4: a comma too many (remove it)"),
-        ("{\"a\": 1,, \"b\": 2}", "t.json:1:9: a comma too many (remove it)"),
-        ("[@]", "t.json:1:2: not valid JSON"),
-        ("[\n# x\n1]", "t.json:2:1: a `#` begins no comment in JSON"),
-        ("{“a”: 1}", "t.json:1:2: a curly quote (write a straight double quote)"),
-        ("```json\n{}\n```", "t.json:1:1: a backtick (remove the Markdown around the JSON)"),
-        ("{\"a\" = 1}", "an equals sign (write a colon between the key and its value)"),
-        ("[1; 2]", "a semicolon (write a comma)"),
-        ("[\"C:\\Users\"]", "not a valid escape in JSON (write each backslash twice)"),
-        ("{\"a\": \"b,\n\"c\": 1}", "t.json:1:7: this string does not end on its line"),
-        ("[\"a", "t.json:1:2: this string does not end on its line"),
-        ("[/* x]", "t.json:1:2: this comment is never closed (add `*/`)"),
-        ("[0x1F]", "not a JSON number"),
-    ] {
-        assert!(problem(text).contains(expected), "{text}: {}", problem(text));
+    for [text, expected] in table::rows(include_str!("tests.txt"), "syntax errors") {
+        assert!(problem(&text).contains(&expected), "{text}: {}", problem(&text));
     }
     assert!(problem(&"[".repeat(10_000)).contains("nested deeper than 512 levels"));
 }

@@ -494,6 +494,7 @@ mod tests {
 
     use super::*;
     use crate::json_schema::compile_with_formats;
+    use rehearse_testing::table;
 
     fn valid(schema: &Json, count: usize) -> Vec<Json> {
         let compiled = compile_with_formats(schema).expect("a schema");
@@ -502,31 +503,8 @@ mod tests {
 
     #[test]
     fn each_schema_has_many_valid_instances() {
-        let schemas = [
-            json!({ "type": "string", "minLength": 3, "maxLength": 80 }),
-            json!({ "type": "string", "pattern": "^[a-z]{2}-\\d{1,4}$" }),
-            json!({ "type": "string", "format": "email" }),
-            json!({ "type": "integer", "exclusiveMinimum": 3, "maximum": 40, "multipleOf": 5 }),
-            json!({ "type": "number", "minimum": 0, "exclusiveMaximum": 1 }),
-            json!({ "type": "array", "items": { "type": "integer" }, "minItems": 2, "uniqueItems": true }),
-            json!({ "type": "array", "contains": { "const": 5 } }),
-            json!({ "prefixItems": [{ "type": "string" }, { "type": "boolean" }], "items": false, "type": "array" }),
-            json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "enum": [1, 2] }, "c": {} },
-                "required": ["b"], "additionalProperties": false, "dependentRequired": { "a": ["c"] } }),
-            json!({ "type": "object", "minProperties": 3, "additionalProperties": { "type": "integer" } }),
-            json!({ "type": "object", "patternProperties": { "^x-": { "type": "null" } } }),
-            json!({ "type": "object", "propertyNames": { "maxLength": 3 }, "maxProperties": 2 }),
-            json!({ "type": "object", "properties": { "a": { "type": "integer" }, "b": { "type": "boolean" } },
-                "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] }),
-            json!({ "allOf": [{ "type": "string" }, { "minLength": 3 }, { "maxLength": 5 }] }),
-            json!({ "oneOf": [{ "type": "integer" }, { "type": "object", "required": ["a"] }] }),
-            json!({ "type": "object", "properties": { "a": { "type": "boolean" }, "b": { "type": "string" } },
-                "if": { "properties": { "a": { "const": true } }, "required": ["a"] }, "then": { "required": ["b"] } }),
-            json!({ "$ref": "#/$defs/n", "$defs": { "n": { "type": "object", "properties": {
-                "next": { "$ref": "#/$defs/n" }, "v": { "type": "integer" } }, "required": ["v"] } } }),
-            json!(true),
-        ];
-        for schema in schemas {
+        for [schema] in table::rows(include_str!("instances.txt"), "schemas with many instances") {
+            let schema = serde_json::from_str(&schema).expect("JSON");
             let valid = valid(&schema, 200);
             assert!(valid.len() >= 60, "{}: {schema}", valid.len());
             let different: HashSet<_> = valid.iter().map(Json::to_string).collect();

@@ -107,6 +107,7 @@ mod tests {
 
     use super::*;
     use crate::{Source, parse_yaml};
+    use rehearse_testing::table;
 
     fn mistake(text: &str) -> (usize, String) {
         let error = UriTemplate::parse(text).expect_err(text);
@@ -115,30 +116,8 @@ mod tests {
 
     #[test]
     fn mistakes_have_an_offset_and_a_sentence() {
-        for (text, offset, message) in [
-            ("test://{a", 7, "`{` is not closed"),
-            ("test://a}", 8, "`}` without `{`"),
-            ("{}", 1, "`{}` names no variable"),
-            ("{?}", 2, "a variable has no name"),
-            ("{a,}", 3, "a variable has no name"),
-            ("{!a}", 1, "the operator `!` has no meaning"),
-            ("{=a}", 1, "the operator `=` has no meaning"),
-            ("x/{user-id}", 7, "'-' cannot be here in a variable's name"),
-            ("{a b}", 2, "' ' cannot be here in a variable's name"),
-            ("{.a..b}", 4, "'.' cannot be here in a variable's name"),
-            ("{a.}", 2, "'.' cannot be here in a variable's name"),
-            ("{a%4}", 2, "'%' cannot be here in a variable's name"),
-            ("{a{b}", 2, "'{' cannot be here in a variable's name"),
-            ("{??a}", 2, "'?' cannot be here in a variable's name"),
-            ("{*a?}", 1, "'*' cannot be here in a variable's name"),
-            ("{a:2*}", 3, "the length after `:` is a number from 1 to 9999"),
-            ("{a:0}", 3, "the length after `:` is a number from 1 to 9999"),
-            ("{a:+1}", 3, "the length after `:` is a number from 1 to 9999"),
-            ("{a:10000}", 3, "the length after `:` is a number from 1 to 9999"),
-            ("test://a b/{c}", 8, "' ' cannot be in a URI"),
-            ("é%zz", 2, "`%` without two hexadecimal digits"),
-        ] {
-            assert_eq!(mistake(text), (offset, message.to_owned()), "{text}");
+        for [text, offset, message] in table::all(include_str!("mistakes.txt")) {
+            assert_eq!(mistake(&text), (offset.parse().expect("a number"), message), "{text}");
         }
     }
 

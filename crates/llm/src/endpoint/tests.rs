@@ -14,6 +14,7 @@ use crate::{
 };
 use rehearse_document::Source;
 use rehearse_net::http_client;
+use rehearse_testing::table;
 
 const SCRIPT: &str = "
 model: scripted
@@ -121,59 +122,9 @@ async fn our_own_client_gets_what_the_script_says_over_every_api() {
 #[tokio::test]
 async fn every_form_of_a_conversation_is_understood() {
     let (endpoint, _) = start().await;
-    let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
-    let item = json!({ "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" });
-    let anthropic = |messages: Json| json!({ "model": "m", "max_tokens": 9, "messages": messages });
-    let (mut with_system, image) = (
-        anthropic(json!([{ "role": "user", "content": "Hi" }])),
-        json!({ "type": "base64", "media_type": "image/png", "data": "" }),
-    );
-    with_system["system"] = json!([{ "type": "text", "text": "a", "cache_control": { "type": "ephemeral" } }, { "type": "text", "text": "b" }]);
-    with_system["tools"] = json!([{ "name": "f", "input_schema": {} }, { "type": "bash_20250124", "name": "bash" }]);
-    for (path, body, expected) in [
-        ("/messages", with_system, "1|Hi|a\nb|f,bash|None|None|False|0"),
-        (
-            "/v1/messages?beta=true",
-            anthropic(json!([{ "role": "user", "content": [
-            { "type": "text", "text": "Hi" }, { "type": "image", "source": image }, { "type": "later", "x": 1 },
-        ] }])),
-            "1|Hi|||None|None|False|1",
-        ),
-        (
-            "/v1/messages",
-            anthropic(json!([
-                { "role": "user", "content": "Hi" },
-                { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
-                { "role": "user", "content": [
-                    { "type": "text", "text": "(reminder)" },
-                    { "type": "tool_result", "tool_use_id": "c", "content": [{ "type": "text", "text": "r" }], "is_error": true },
-                ] },
-            ])),
-            "2|Hi|||f|r\n(reminder)|True|0",
-        ),
-        (
-            "/chat/completions",
-            json!({ "model": "m", "messages": [
-            { "role": "system", "content": "a" }, { "role": "developer", "content": [{ "type": "text", "text": "b" }] },
-            { "role": "user", "content": [{ "type": "text", "text": "Hi" }, { "type": "image_url", "image_url": { "url": "http://h/x" } }] },
-            { "role": "assistant", "content": null, "tool_calls": [call] },
-            { "role": "tool", "tool_call_id": "c", "content": [{ "type": "text", "text": "r" }] },
-        ], "tools": [{ "type": "function", "function": { "name": "f" } }] }),
-            "2|Hi|a\nb|f|f|r|False|1",
-        ),
-        ("/responses", json!({ "model": "m", "input": "Hi", "instructions": "a" }), "1|Hi|a||None|None|False|0"),
-        (
-            "/v1/responses",
-            json!({ "model": "m", "input": [
-            { "role": "developer", "content": "b" },
-            { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hi" }, { "type": "input_image", "image_url": "data:image/png;base64,AA==" }] },
-            { "type": "reasoning", "id": "rs", "summary": [] }, { "role": "assistant", "content": "I call." }, item,
-            { "type": "function_call_output", "call_id": "c", "output": [{ "type": "input_text", "text": "r" }] },
-        ], "instructions": "a", "tools": [{ "type": "function", "name": "f", "parameters": {} }, { "type": "web_search" }] }),
-            "2|Hi|a\nb|f,web_search|f|r|False|1",
-        ),
-    ] {
-        let (status, answer) = post(&endpoint, path, &body).await;
+    for [path, expected, body] in table::rows(include_str!("requests.txt"), "understood") {
+        let body = serde_json::from_str(&body).expect("JSON");
+        let (status, answer) = post(&endpoint, &path, &body).await;
         assert_eq!(status, 200, "{answer}");
         assert_eq!(text(&answer), expected, "{path}");
         assert_eq!(answer["model"], "m");
@@ -183,34 +134,10 @@ async fn every_form_of_a_conversation_is_understood() {
 #[tokio::test]
 async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
     let (endpoint, _) = start().await;
-    let user = json!([{ "role": "user", "content": "nothing" }]);
-    let anthropic = |messages: Json| ("/v1/messages", json!({ "model": "m", "max_tokens": 9, "messages": messages }));
-    let chat = |messages: Json| ("/v1/chat/completions", json!({ "model": "m", "messages": messages }));
-    let responses = |more: Json| ("/v1/responses", more);
-    for ((path, body), expected) in [
-        (("/v1/messages", json!({ "max_tokens": 9, "messages": user })), "`model` must be a text"),
-        (("/v1/messages", json!({ "model": "m", "messages": user })), "max_tokens: must be a number"),
-        (anthropic(json!([])), "messages: must be a list of messages"),
-        (
-            anthropic(json!([{ "role": "user", "content": 7 }])),
-            "messages.0.content: must be a text or a list of blocks",
-        ),
-        (anthropic(json!([{ "role": "x" }])), "messages.0.role: must be `user` or `assistant`"),
-        (anthropic(user.clone()), "m: no rule matches turn 1 (the last message is \"nothing\")"),
-        (chat(json!([{ "role": "tool" }])), "messages[0] has no `tool_call_id`"),
-        (chat(json!(7)), "`messages` must be a list of messages"),
-        (responses(json!({ "model": "m" })), "`input` must be a text or a list of items"),
-        (
-            responses(json!({ "model": "m", "input": "x", "previous_response_id": "r" })),
-            "`previous_response_id` is not supported: nothing is stored; send all items in `input`",
-        ),
-        (
-            responses(json!({ "model": "m", "input": [{ "type": "item_reference", "id": "r" }] })),
-            "input[0] is a reference: nothing is stored; send the item",
-        ),
-    ] {
-        let (status, answer) = post(&endpoint, path, &body).await;
-        assert_eq!((status, answer["error"]["message"].as_str()), (400, Some(expected)), "{path} {body}");
+    for [path, expected, body] in table::rows(include_str!("requests.txt"), "refused") {
+        let body = serde_json::from_str(&body).expect("JSON");
+        let (status, answer) = post(&endpoint, &path, &body).await;
+        assert_eq!((status, answer["error"]["message"].as_str()), (400, Some(&*expected)), "{path} {body}");
         let kind = if path == "/v1/messages" { &answer["type"] } else { &answer["error"]["type"] };
         assert_eq!(kind, if path == "/v1/messages" { "error" } else { "invalid_request_error" });
     }

@@ -115,6 +115,7 @@ mod tests {
         super::tests::{error, parts},
         *,
     };
+    use rehearse_testing::table;
 
     fn refusal(text: &str) -> StatusResponse {
         match &parts(text, 1)[..] {
@@ -145,23 +146,8 @@ mod tests {
 
     #[test]
     fn an_invalid_status_is_a_mistake() {
-        for (text, expected) in [
-            ("status: 101", "f:1:9: an HTTP status must be a whole number from 200 to 599"),
-            ("status: { headers: {} }", "f:1:9: `status` needs a `code`"),
-            (
-                "status: { code: 500, text: a, json: b }",
-                "f:1:31: `status` has both `text` and `json` (keep one of them)",
-            ),
-            ("status: { code: 500, headers: { 'a b': c } }", "f:1:33: `a b` is not a name of an HTTP header"),
-            (
-                "status: { code: 200, text: ab, headers: { Content-Length: 1 } }",
-                "f:1:43: `Content-Length` follows from the body (a response that ends too early is the fault `truncate`, `close` or `hang`)",
-            ),
-            ("status: { code: 204, text: ab }", "f:1:17: a response with 204 has no body"),
-            ("status: { code: 500, headers: { a: \"\\n\" } }", "f:1:36: not a value of an HTTP header"),
-            ("status: { code: 500, rpcError: { code: 1 } }", "f:1:32: `rpcError` needs a `message`"),
-        ] {
-            assert_eq!(error(text), expected);
+        for [text, expected] in table::rows(include_str!("mistakes.txt"), "a status") {
+            assert_eq!(error(&text), expected);
         }
     }
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use rehearse_document::{Source, parse_yaml};
+use rehearse_testing::table;
 
 pub(super) const RESPONSE: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"text":"hello"}}"#;
 
@@ -91,18 +92,8 @@ fn the_faults_of_a_chain_work_one_after_the_other_and_nothing_follows_the_end() 
 
 #[test]
 fn mistakes_have_a_position_and_a_hint() {
-    for (text, expected) in [
-        ("{ truncat: { after: 1 } }", "f:1:3: a fault has no key `truncat` (did you mean `truncate`?)"),
-        ("truncat", "f:1:1: there is no fault `truncat` (did you mean `truncate`?)"),
-        ("5", "f:1:1: write a fault as its name, or as an object of its name and its options"),
-        ("{ hang: {}, drop: {} }", "f:1:13: a fault has both `hang` and `drop` (several faults are a list)"),
-        ("{ hang: { afer: 1 } }", "f:1:11: `hang` has no key `afer` (did you mean `after`?)"),
-        ("{ hang: { after: 20KG } }", "f:1:18: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),
-        ("{ oversize: 2GiB }", "f:1:13: expected a number of bytes (write 20, 64KB, 5MB or 5MiB; at most 1GiB)"),
-        ("{ drip: { bytes: 0 } }", "f:1:18: expected at least one byte"),
-        ("truncate", "f:1:1: `truncate` needs an `after`"),
-    ] {
-        assert_eq!(error(text), expected, "{text}");
+    for [text, expected] in table::rows(include_str!("mistakes.txt"), "any fault") {
+        assert_eq!(error(&text), expected, "{text}");
     }
 }
 

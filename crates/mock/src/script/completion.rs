@@ -105,6 +105,7 @@ fn arguments(root: &Node, prompt: &str) -> Vec<String> {
 mod tests {
     use crate::script::Script;
     use rehearse_document::Source;
+    use rehearse_testing::table;
 
     #[test]
     fn completions_without_a_target_are_a_mistake() {
@@ -114,29 +115,8 @@ mod tests {
             );
             Script::parse(&Source::new("m", text)).map(drop).map_err(|error| error.to_string())
         };
-        for (completion, expected) in [
-            (
-                "{ prompt: plam, argument: team, values: [a] }",
-                "m:3:25: there is no prompt `plam` (did you mean `plan`?)",
-            ),
-            (
-                "{ prompt: plan, argument: tema, values: [a] }",
-                "m:3:41: the prompt `plan` has no argument `tema` (did you mean `team`?)",
-            ),
-            (
-                "{ prompt: bare, argument: team, values: [a] }",
-                "m:3:41: the prompt `bare` has no argument `team` (it has none at all)",
-            ),
-            (
-                "{ resource: 'x://{id}', argument: name, values: [a] }",
-                "m:3:49: the resource `x://{id}` has no argument `name` (it has id)",
-            ),
-            (
-                "{ prompt: plan, argument: team, values: [a] }, { prompt: plan, argument: team, values: [b] }",
-                "m:3:88: `team` of `plan` is completed twice",
-            ),
-        ] {
-            assert_eq!(script(completion), Err(expected.into()));
+        for [completion, expected] in table::rows(include_str!("mistakes.txt"), "entries of completions") {
+            assert_eq!(script(&completion), Err(expected));
         }
         let both = "{ prompt: plan, argument: team, values: [a] }, { resource: 'x://{id}', argument: id, values: [b] }";
         assert_eq!(script(both), Ok(()));

@@ -136,6 +136,7 @@ mod tests {
     use super::*;
     use crate::script::Script;
     use rehearse_document::Source;
+    use rehearse_testing::table;
 
     fn script(faults: &str) -> Result<Script, String> {
         let text = format!(
@@ -167,32 +168,8 @@ mod tests {
 
     #[test]
     fn mistakes_have_a_position_and_a_hint() {
-        for (faults, expected) in [
-            ("[{ on: {} }]", "m:4:10: an entry of `faults` needs a `do`"),
-            ("[{ do: [] }]", "m:4:16: `do` must name a fault"),
-            ("[{ do: [hang, hong] }]", "m:4:23: there is no fault `hong` (did you mean `hang`?)"),
-            ("[{ on: { tol: a }, do: hang }]", "m:4:18: `on` has no key `tol` (did you mean `tool`?)"),
-            ("[{ on: { tool: eco }, do: hang }]", "m:4:24: there is no tool `eco` (did you mean `echo`?)"),
-            (
-                "[{ on: { tool: echo, prompt: p }, do: hang }]",
-                "m:4:30: `on` has both `tool` and `prompt` (keep one of them)",
-            ),
-            (
-                "[{ on: { tool: echo, method: tools/list }, do: hang }]",
-                "m:4:38: a tool is named by `tools/call` alone (leave `method` out, or `tool`)",
-            ),
-            (
-                "[{ on: { method: tools/cal }, do: hang }]",
-                "m:4:26: there is no method `tools/cal` (did you mean `tools/call`?)",
-            ),
-            ("[{ on: { probability: 2 }, do: hang }]", "m:4:31: a probability must be a number from 0 to 1"),
-            (
-                "[{ on: { transport: [stdio, ws] }, do: { status: 500 } }]",
-                "m:4:29: there is no `status` on this transport (it exists on http and sse)",
-            ),
-            ("{ do: hang }", "m:4:9: expected an array, found an object (begin each item with `- `)"),
-        ] {
-            assert_eq!(script(faults).expect_err(faults), expected);
+        for [faults, expected] in table::rows(include_str!("mistakes.txt"), "the list of faults") {
+            assert_eq!(script(&faults).expect_err(&faults), expected);
         }
         assert!(script("[{ on: { method: no/such }, do: hang }]").expect_err("unknown").contains("there is no method"));
     }

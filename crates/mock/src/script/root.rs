@@ -427,6 +427,7 @@ fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResour
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearse_testing::table;
 
     fn errors(text: &str) -> String {
         Script::parse(&Source::new("m.yaml", text)).expect_err(text).to_string()
@@ -434,32 +435,8 @@ mod tests {
 
     #[test]
     fn unreachable_rules_are_a_mistake() {
-        for (text, expected) in [
-            (
-                "tools: [{ name: t, rules: [{ reply: x }, { when: { call: 2 }, reply: y }] }]",
-                "m.yaml:1:42: this rule is never reached (the one before it has no `when`: put it last)",
-            ),
-            (
-                "tools: [{ name: 't{{ n }}', reply: x }]",
-                "m.yaml:1:17: a `name` has no templates (unless there are many: `repeat: 3`, and `{{ n }}` is the number of each)",
-            ),
-            (
-                "tools: [{ repeat: 2, name: t, reply: x }]",
-                "m.yaml:1:28: `t` is defined twice (with `repeat`, put `{{ n }}` into it)",
-            ),
-            ("tools: [{ name: t, rules: [{ when: { call: 0 }, reply: x }] }]", "m.yaml:1:44: calls are counted from 1"),
-            (
-                "tools: [{ name: t, rules: [{ when: { call: { min: 3, max: 2 } }, reply: x }] }]",
-                "m.yaml:1:44: no number is in this range",
-            ),
-            ("tools: { name: t }", "m.yaml:1:8: expected an array, found an object (begin each item with `- `)"),
-            (
-                "tools: [{ name: t, elicit: { message: m } }]",
-                "m.yaml:1:20: a tool has no key `elicit`: it is a step (write `steps: [{ elicit: … }, { reply: … }]`)",
-            ),
-            ("pageSize: -1", "m.yaml:1:11: the number -1 is too small"),
-        ] {
-            assert_eq!(errors(text), expected);
+        for [text, expected] in table::rows(include_str!("mistakes.txt"), "whole scripts") {
+            assert_eq!(errors(&text), expected);
         }
     }
 

@@ -208,7 +208,7 @@ async fn rmcp_reads_what_a_mock_answers_to_every_method() {
     for version in VERSIONS {
         let (client, _) = connect(&mock, version).await;
         for exchange in exchanges() {
-            let sent = client.send_request(request(exchange.method, &exchange.params)).await;
+            let sent = client.send_request(request(&exchange.method, &exchange.params)).await;
             let at = format!("{version} {}: {sent:?}", exchange.method);
             if exchange.era.is_some_and(|era| era != version.era()) {
                 assert!(matches!(sent, Err(ServiceError::McpError(error)) if error.code.0 == -32601), "{at}");

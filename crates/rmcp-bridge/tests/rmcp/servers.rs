@@ -247,7 +247,7 @@ async fn a_session_reads_what_rmcp_answers_to_every_method() {
     for version in VERSIONS {
         let session = connect(&server, version, Answers::default()).await;
         for exchange in exchanges() {
-            let sent = session.request(exchange.method, members(&exchange.params), CallOptions::default()).await;
+            let sent = session.request(&exchange.method, members(&exchange.params), CallOptions::default()).await;
             let at = format!("{version} {}: {sent:?}", exchange.method);
             // rmcp has skills in every version.
             let is_legacy_only = exchange.era == Some(Era::Legacy);

@@ -181,37 +181,9 @@ mod tests {
 
     /// Servers as users write them, right for some programs and wrong for others.
     fn servers() -> Vec<Json> {
-        let mut servers = vec![
-            json!({}),
-            json!(7),
-            json!({ "command": "x", "args": [] }),
-            json!({ "command": "x", "args": ["-y"], "env": { "A": "b" } }),
-            json!({ "command": ["x", "y"] }),
-            json!({ "command": "x", "args": "-y y" }),
-            json!({ "command": "x", "args": [], "env": { "PORT": 80 } }),
-            json!({ "command": "x", "args": [], "env": { "GONE": null } }),
-            json!({ "command": "x", "args": [], "url": "https://a.example" }),
-            json!({ "command": "x", "args": [], "cwd": "/w", "timeout": 2000, "nobody": "knows" }),
-            json!({ "command": "x", "args": [], "disabled": "true", "enabled": "true" }),
-            json!({ "command": "x", "args": [], "includeTools": ["a"], "tools": ["a"], "enabledTools": ["a"] }),
-            json!({ "command": "x", "args": [], "timeout": "30" }),
-            json!({ "command": "x", "args": [], "headers": {} }),
-            json!({ "url": "https://a.example", "headers": { "A": "b" } }),
-            json!({ "httpUrl": "https://a.example" }),
-            json!({ "serverUrl": "https://a.example" }),
-            json!({ "url": 7 }),
-            json!({ "connection": { "command": "x" } }),
-            json!({ "transport": { "type": "sse", "url": "https://a.example" } }),
-            json!({ "transport": { "url": "https://a.example" } }),
-            json!({ "transport": "websocket", "connection": { "url": "https://a.example" } }),
-            json!({ "command": "x", "args": [], "initTimeout": "abc" }),
-            json!({ "command": "x", "args": [], "initTimeout": 0, "serverInstructions": true, "startup": false }),
-            json!({ "url": "https://a.example", "sseReadTimeout": 0, "type": "sse" }),
-            json!({ "config": { "command": "x", "args": [] } }),
-            json!({ "command": "x", "args": [], "timeout": 3600 }),
-            json!({ "command": "x", "args": [], "timeout": 3601 }),
-            json!({ "transport": "sse", "connection": { "url": "https://a.example" } }),
-        ];
+        let written = rehearse_testing::table::rows(include_str!("servers.txt"), "servers");
+        let mut servers: Vec<Json> =
+            written.iter().map(|[server]| serde_json::from_str(server).expect("JSON")).collect();
         for word in "stdio local http sse ws websocket streamable-http streamableHttp remote pigeon".split(' ') {
             servers.push(json!({ "type": word }));
             servers.push(json!({ "type": word, "command": "x", "args": [] }));

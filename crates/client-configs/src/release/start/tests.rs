@@ -1,6 +1,7 @@
 use std::{collections::BTreeMap, io, path::PathBuf};
 
 use rehearse_document::{Source, json};
+use rehearse_testing::table;
 
 use super::*;
 use crate::{PathKind, System};
@@ -63,59 +64,7 @@ fn a_value_that_a_bundle_needs_is_named_with_the_variable_that_gives_it() {
 
 #[test]
 fn packages_and_remotes_are_started_as_the_registry_describes_them() {
-    let named = |name: &str, rest: &str| format!(r#"{{"type": "named", "name": "{name}", {rest}}}"#);
-    for (server, expected) in [
-        (
-            r#""packages": [{"registryType": "npm", "identifier": "@a/w", "version": "1.0.0", "transport": {"type": "stdio"},
-            "packageArguments": [{"type": "positional", "value": "start"}, {"type": "positional", "valueHint": "x"}]}]"#,
-            "npx -y @a/w@1.0.0 start",
-        ),
-        (
-            &format!(
-                r#""packages": [{{"registryType": "pypi", "identifier": "w", "version": "1", "transport": {{"type": "stdio"}},
-            "runtimeArguments": [{}], "packageArguments": [{}]}}]"#,
-                named("--python", r#""value": "3.12""#),
-                named("--port", r#""default": "80""#)
-            ),
-            "uvx --python 3.12 w==1 --port 80",
-        ),
-        (
-            r#""packages": [{"registryType": "oci", "identifier": "ghcr.io/a/w:1", "transport": {"type": "stdio"}, "runtimeHint": "podman",
-            "runtimeArguments": [{"type": "positional", "value": "run"}, {"type": "positional", "value": "-i"},
-                {"type": "named", "name": "-e", "value": "MODE=x"}],
-            "environmentVariables": [{"name": "LEVEL", "default": "info"}, {"name": "FIXED", "value": "f"}, {"name": "NONE"}]}]"#,
-            "LEVEL=debug FIXED=f podman run -i --rm -e LEVEL -e FIXED -e MODE=x ghcr.io/a/w:1",
-        ),
-        (
-            r#""remotes": [{"type": "sse", "url": "https://{t}.example/{t}", "variables": {"t": {"default": "eu"}}, "headers":
-            [{"name": "X-Key", "isRequired": true}, {"name": "Y", "value": "v {a}", "variables": {"a": {"value": "b"}}}]}]"#,
-            "X-Key=k Y=v b https://eu.example/eu",
-        ),
-        (
-            r#""remotes": [{"type": "sse", "url": "https://{t}.example", "variables": {"t": {}}, "headers":
-            [{"name": "Authorization", "value": "Bearer {k}", "variables": {"k": {"isRequired": true}}}]}]"#,
-            "cannot start `https://{t}.example`: `t` has no value; start the server with its values yourself: --connect --stdio COMMAND | \
-             cannot start `https://{t}.example`: `k` has no value; set the environment variable AUTHORIZATION to all of `Authorization`",
-        ),
-        (
-            r#""packages": [{"registryType": "nuget", "identifier": "W", "version": "1", "transport": {"type": "stdio"}}]"#,
-            "cannot start `nuget W@1`: no runtime for packages of `nuget` is known; start it yourself: --connect --stdio COMMAND",
-        ),
-        (
-            r#""packages": [{"registryType": "npm", "identifier": "w", "version": "1", "transport": {"type": "stdio"}, "runtimeHint": "node"}]"#,
-            "cannot start `npm w@1`: how `node` starts a package is not known; start it yourself: --connect --stdio COMMAND",
-        ),
-        (
-            r#""packages": [{"registryType": "npm", "identifier": "w", "version": "1", "transport": {"type": "stdio"}, "registryBaseUrl": "https://npm.example"}]"#,
-            "cannot start `npm w@1`: it is in another registry than the usual one; start it yourself: --connect --stdio COMMAND",
-        ),
-        (
-            r#""packages": [{"registryType": "npm", "identifier": "w", "version": "1", "transport": {"type": "sse", "url": "http://h"},
-            "environmentVariables": [{"name": "NO_SUCH_KEY", "isRequired": true}]}]"#,
-            "cannot start `npm w@1`: it serves HTTP itself; start it yourself: --connect --stdio COMMAND | \
-             cannot start `npm w@1`: `NO_SUCH_KEY` has no value; set the environment variable NO_SUCH_KEY",
-        ),
-    ] {
-        assert_eq!(started(Release::ServerJson, System::Linux, &format!("{{{server}}}")), [expected], "{server}");
+    for [server, expected] in table::rows(include_str!("registry.txt"), "packages and remotes") {
+        assert_eq!(started(Release::ServerJson, System::Linux, &server), [expected], "{server}");
     }
 }

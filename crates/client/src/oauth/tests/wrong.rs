@@ -1,147 +1,41 @@
 //! Servers that are wrong, and how far the client goes with them.
 
+use rehearse_testing::table;
 use serde_json::{Value, json};
 
 use super::{fake::Behaviour, *};
 use crate::{ConnectError, ServerParams, Target};
 
-/// The mistake, the last request, and the message.
-type Case = (&'static str, fn(&mut Behaviour), &'static [&'static str], &'static str);
-
-const CASES: &[Case] = &[
-    (
-        "another resource",
-        |behaviour| behaviour.resource["resource"] = json!("https://evil.example.com/mcp"),
-        &WHOLE_1,
-        "the metadata of the server are those of \"https://evil.example.com/mcp\"",
-    ),
-    (
-        "no resource",
-        |behaviour| behaviour.resource["resource"] = Value::Null,
-        &WHOLE_1,
-        "the metadata of the server are those of \"\"",
-    ),
-    (
-        "no authorization server",
-        |behaviour| behaviour.resource["authorization_servers"] = json!([]),
-        &WHOLE_1,
-        "does not name an authorization server",
-    ),
-    ("metadata that are not there", |behaviour| behaviour.resource = Value::Null, &WHOLE_1, "answered with HTTP 404"),
-    (
-        "an issuer without protection",
-        |behaviour| behaviour.resource["authorization_servers"] = json!(["http://as.example.com"]),
-        &WHOLE_1,
-        "http://as.example.com/.well-known/oauth-authorization-server is not used because it is not protected by https",
-    ),
-    (
-        "another issuer",
-        |behaviour| behaviour.issuer["issuer"] = json!("https://attacker.example.com"),
-        &WHOLE_2,
-        "say that they are of \"https://attacker.example.com\"",
-    ),
-    ("no issuer", |behaviour| behaviour.issuer["issuer"] = Value::Null, &NOWHERE, "has no metadata"),
-    ("no metadata", |behaviour| behaviour.has_metadata = false, &NOWHERE, "has no metadata"),
-    (
-        "no PKCE",
-        |behaviour| behaviour.issuer["code_challenge_methods_supported"] = Value::Null,
-        &WHOLE_2,
-        "does not support PKCE with S256",
-    ),
-    (
-        "plain PKCE",
-        |behaviour| behaviour.issuer["code_challenge_methods_supported"] = json!(["plain"]),
-        &WHOLE_2,
-        "does not support PKCE with S256",
-    ),
-    (
-        "no authorization endpoint",
-        |behaviour| behaviour.issuer["authorization_endpoint"] = Value::Null,
-        &WHOLE_2,
-        "has no authorization endpoint",
-    ),
-    (
-        "an authorization endpoint without protection",
-        |behaviour| behaviour.issuer["authorization_endpoint"] = json!("http://as.example.com/authorize?x"),
-        &WHOLE_2,
-        "http://as.example.com/authorize is not used",
-    ),
-    (
-        "a token endpoint without protection",
-        |behaviour| behaviour.issuer["token_endpoint"] = json!("http://as.example.com/token"),
-        &WHOLE_4,
-        "http://as.example.com/token is not used",
-    ),
-    (
-        "no registration",
-        |behaviour| behaviour.issuer["registration_endpoint"] = Value::Null,
-        &WHOLE_2,
-        "does not register clients",
-    ),
-    (
-        "a registration that is refused",
-        |behaviour| {
-            behaviour.registration = json!({ "error": "invalid_redirect_uri", "error_description": "no loopback" })
-        },
-        &WHOLE_3,
-        "refused to register the client: invalid_redirect_uri: no loopback",
-    ),
-    (
-        "a registration without an id",
-        |behaviour| behaviour.registration = json!({ "client_id": null }),
-        &WHOLE_3,
-        "did not answer with a registered client",
-    ),
-    (
-        "a refusal",
-        |behaviour| behaviour.refusal = Some("access_denied"),
-        &WHOLE_4,
-        "the authorization was refused: access_denied",
-    ),
-    ("another state", |behaviour| behaviour.state = Some("forged"), &WHOLE_4, "its `state` is not that of the request"),
-    ("an absent iss", |behaviour| behaviour.iss = Some(""), &WHOLE_4, "it does not say from which issuer it is"),
-    (
-        "a wrong iss",
-        |behaviour| behaviour.iss = Some("https://evil.example.com"),
-        &WHOLE_4,
-        "it says that it is from \"https://evil.example.com\"",
-    ),
-    ("a wrong iss that was not promised", unexpected, &WHOLE_4, "it says that it is from \"https://evil.example.com\""),
-    ("an iss with a slash", |behaviour| behaviour.iss = Some("slash"), &WHOLE_4, "/as1/\", and not from"),
-    (
-        "no token",
-        |behaviour| behaviour.token = json!({ "error": "invalid_request" }),
-        &WHOLE,
-        "did not issue a token: invalid_request",
-    ),
-    (
-        "a token of another type",
-        |behaviour| behaviour.token = json!({ "token_type": "mac" }),
-        &WHOLE,
-        "did not answer with a bearer token",
-    ),
-];
-
-const WHOLE_1: [&str; 1] = [WHOLE[0]];
-const WHOLE_2: [&str; 2] = [WHOLE[0], WHOLE[1]];
-const WHOLE_3: [&str; 3] = [WHOLE[0], WHOLE[1], WHOLE[2]];
-const WHOLE_4: [&str; 4] = [WHOLE[0], WHOLE[1], WHOLE[2], WHOLE[3]];
-const NOWHERE: [&str; 4] =
-    [WHOLE[0], WHOLE[1], "GET /.well-known/openid-configuration/as1", "GET /as1/.well-known/openid-configuration"];
-
-fn unexpected(behaviour: &mut Behaviour) {
-    behaviour.issuer["authorization_response_iss_parameter_supported"] = json!(false);
-    behaviour.iss = Some("https://evil.example.com");
+/// Sets a member of a behaviour, `NAME = JSON`, or one in it, `NAME.MEMBER = JSON`.
+fn spoil(behaviour: &mut Behaviour, change: &str) {
+    let (path, value) = change.split_once(" = ").expect("a value");
+    let value: Value = serde_json::from_str(value).expect("JSON");
+    let text = || value.as_str().map(|text| &*text.to_owned().leak());
+    match path.split_once('.').unwrap_or((path, "")) {
+        ("resource", "") => behaviour.resource = value,
+        ("resource", member) => behaviour.resource[member] = value,
+        ("issuer", member) => behaviour.issuer[member] = value,
+        ("registration", "") => behaviour.registration = value,
+        ("token", "") => behaviour.token = value,
+        ("has_metadata", "") => behaviour.has_metadata = value == true,
+        ("refusal", "") => behaviour.refusal = text(),
+        ("state", "") => behaviour.state = text(),
+        ("iss", "") => behaviour.iss = text(),
+        _ => panic!("no behaviour: {path}"),
+    }
 }
 
 #[tokio::test]
 async fn a_server_that_is_wrong_is_followed_up_to_its_mistake_and_no_further() {
-    for (what, spoil, expected, said) in CASES {
+    let nowhere =
+        [WHOLE[0], WHOLE[1], "GET /.well-known/openid-configuration/as1", "GET /as1/.well-known/openid-configuration"];
+    for [what, changes, sent, said] in table::rows(include_str!("wrong.txt"), "wrong servers") {
         let servers = FakeServers::new().await;
-        spoil(&mut servers.behaviour());
+        changes.split(" ; ").for_each(|change| spoil(&mut servers.behaviour(), change));
         let error = refused(&servers, &servers.authorizer(FakeServers::options())).await.to_string();
-        assert!(error.contains(said), "{what}: {error}");
-        assert_eq!(servers.auth_requests().await, *expected, "{what}");
+        assert!(error.contains(&said), "{what}: {error}");
+        let sent = sent.parse().map_or(&nowhere[..], |count: usize| &WHOLE[..count]);
+        assert_eq!(servers.auth_requests().await, sent, "{what}");
     }
 }
 

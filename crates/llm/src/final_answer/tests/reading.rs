@@ -2,6 +2,7 @@
 
 use super::{super::extract, AnswerSchema, Dialog, dialog, review};
 use rehearse_document::Source;
+use rehearse_testing::table;
 
 #[test]
 fn a_dialog_is_an_array_or_in_a_request_or_response() {
@@ -60,63 +61,17 @@ fn a_request_may_have_one_text_of_the_user() {
 
 #[test]
 fn an_invalid_dialog_is_reported_with_its_location() {
-    for (text, message) in [
-        ("", "d:1:1: the text is empty"),
-        ("[{\"role\": \"assistant\"}", "d:1:1: this `[` is never closed"),
-        ("[\n// a\n]", "d:2:1: JSON has no comments"),
-        ("[],", "d:1:3: more text after the end of the JSON value"),
-        ("[1,]", "d:1:3: JSON has no trailing commas"),
-        ("[1 2]", "d:1:4: a comma is missing before this"),
-        ("['a']", "d:1:2: this is not valid JSON"),
-        ("5", "d:1:1: a dialog must be an array of messages (each is an object with a `role`;"),
-        ("{}", "d:1:1: a dialog must be an array of messages"),
-        (r#"{"messages":{}}"#, "d:1:13: expected an array, found an object (write an array in brackets: [ … ])"),
-        (r#"{"messages":"hi"}"#, "d:1:13: expected an array, found the string \"hi\""),
-        ("[1_0]", "d:1:3: not valid JSON"),
-        ("[01e4]", "d:1:"),
-        (r#"{"choices":[{}]}"#, "d:1:13: a choice needs a `message`"),
-        ("[5]", "d:1:2: expected an object, found the number 5"),
-        (r#"[{"content":"a"}]"#, "d:1:2: a message needs a `role` (what the model says has the role `assistant`)"),
-        (r#"[{"role":5}]"#, "d:1:10: expected a string"),
-        (r#"[{"role":"assistant","content":5}]"#, "d:1:32: expected an array, found the number 5"),
-        (r#"[{"role":"assistant","content":[5]}]"#, "d:1:33: expected an object"),
-        (r#"[{"role":"assistant","content":[{"type":"text"}]}]"#, "d:1:33: a block of text needs a `text`"),
-        (r#"[{"role":"assistant","content":[{"type":"tool_use"}]}]"#, "d:1:33: a call of a tool needs a `name`"),
-        (r#"[{"role":"assistant","tool_calls":{}}]"#, "d:1:35: expected an array"),
-        (r#"[{"role":"assistant","tool_calls":[{}]}]"#, "d:1:36: a call of a tool needs a `function`"),
-        (r#"[{"role":"assistant","tool_calls":[{"function":5}]}]"#, "d:1:48: expected an object"),
-        (r#"[{"role":"assistant","function_call":{"name":5}}]"#, "d:1:46: expected a string"),
-        (
-            r#"[{"type":"function_call"},{"role":1}]"#,
-            "d:1:2: a call of a tool needs a `name`\nd:1:35: expected a string",
-        ),
-    ] {
-        let error = Dialog::parse(&Source::new("d", text)).expect_err(text).to_string();
-        assert!(error.starts_with(message), "{text}: {error}");
+    for [text, message] in table::rows(include_str!("mistakes.txt"), "dialogs") {
+        let error = Dialog::parse(&Source::new("d", &*text)).expect_err(&text).to_string();
+        assert!(error.starts_with(&message), "{text}: {error}");
     }
 }
 
 #[test]
 fn an_invalid_answer_schema_is_reported_with_its_path() {
-    for (text, message) in [
-        ("{", "s:1:1: this `{` is never closed"),
-        ("true", "s:1:1: expected an object, found the boolean true"),
-        (
-            r#"{"type":"array"}"#,
-            "s:1:9: an answer must be an object: nothing can fit this type (write `\"type\": \"object\"`,",
-        ),
-        (r#"{"type":["null"]}"#, "s:1:9: an answer must be an object"),
-        (
-            r#"{"type":"object","properties":{"a":{"type":"strng"}}}"#,
-            "s:1:44: not a valid JSON Schema at /properties/a/type: there is no type \"strng\"; did you mean \"string\"?",
-        ),
-        (
-            r#"{"properties":{"a":{"$ref":"https://example.com/a.json"}}}"#,
-            "s:1:28: not a valid JSON Schema at /properties/a/$ref: Resource 'https://example.com/a.json'",
-        ),
-    ] {
-        let error = AnswerSchema::parse(&Source::new("s", text)).expect_err(text).to_string();
-        assert!(error.starts_with(message), "{text}: {error}");
+    for [text, message] in table::rows(include_str!("mistakes.txt"), "schemas of answers") {
+        let error = AnswerSchema::parse(&Source::new("s", &*text)).expect_err(&text).to_string();
+        assert!(error.starts_with(&message), "{text}: {error}");
     }
 }
 

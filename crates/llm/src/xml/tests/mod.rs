@@ -1,5 +1,6 @@
 mod generated;
 
+use rehearse_testing::table;
 use serde_json::{json, value::RawValue};
 
 use super::*;
@@ -45,6 +46,11 @@ fn errors(message: &str) -> Vec<String> {
     let (calls, errors) = calls_and_errors(&parse(message));
     assert!(calls.is_empty(), "{message}: {calls:?}");
     errors
+}
+
+/// A value that a table has as JSON.
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// The value of the text in `<p>` with this schema.
@@ -158,24 +164,7 @@ fn any_name_of_a_tool_or_parameter_can_be_written() {
 
 #[test]
 fn a_value_keeps_its_markup() {
-    let table = [
-        ("<p>hi</p><b>x</b>", "<p>hi</p><b>x</b>"),
-        ("if a < b && c > d", "if a < b && c > d"),
-        ("&lt;a&gt; &amp; &quot;&#65;&#x42;&apos; &nbsp; &;", "<a> & \"AB' &nbsp; &;"),
-        ("<![CDATA[</path></read_file> &lt;]]>", "</path></read_file> &lt;"),
-        ("a <![CDATA[ <b> ]]>c", "a  <b> c"),
-        ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
-        ("<![CDATA[ a ]]>", " a "),
-        ("<![CDATA[open", "<![CDATA[open"),
-        ("use </path> here", "use </path> here"),
-        ("<path>nested</path>", "<path>nested</path>"),
-        ("call </read_file> now", "call </read_file> now"),
-        ("00123", "00123"),
-        ("true", "true"),
-        ("{\"a\":1}", "{\"a\":1}"),
-        ("<!-- note -->", "<!-- note -->"),
-    ];
-    for (text, expected) in table {
+    for [text, expected] in table::rows(include_str!("values.txt"), "texts with markup") {
         let found = calls(&format!("<read_file><path>{text}</path></read_file>"));
         assert_eq!(found, [json!({ "path": expected })], "{text}");
         let found =
@@ -204,74 +193,15 @@ fn a_text_of_several_lines_keeps_its_indentation() {
 
 #[test]
 fn a_value_has_the_type_of_the_schema() {
-    let numbers = || json!({ "type": "array", "items": { "type": "integer" } });
-    let pair = || json!({ "type": "object", "properties": { "a": { "type": "string" }, "b": { "type": "boolean" } } });
-    let pairs = || json!({ "type": "array", "items": pair() });
-    let table = [
-        (json!({ "type": "integer" }), " 00123 ", json!(123)),
-        (json!({ "type": "integer" }), "-7", json!(-7)),
-        (json!({ "type": "integer" }), "2.0", json!(2)),
-        (json!({ "type": "integer" }), "18446744073709551615", json!(u64::MAX)),
-        (json!({ "type": "number" }), "1e3", json!(1000.0)),
-        (json!({ "type": "number" }), "0.1", json!(0.1)),
-        (json!({ "type": "number" }), "100000000000000000000", json!(1e20)),
-        (json!({ "type": "boolean" }), "True", json!(true)),
-        (json!({ "type": "null" }), "", json!(null)),
-        (json!({ "type": "string" }), "null", json!("null")),
-        (numbers(), "[1, 2]", json!([1, 2])),
-        (numbers(), "1, 2", json!([1, 2])),
-        (numbers(), "", json!([])),
-        (numbers(), "<item>1</item><item>2</item>", json!([1, 2])),
-        (numbers(), "\n<number>1</number>\n", json!([1])),
-        (numbers(), "<![CDATA[[1]]]>", json!([1])),
-        (json!({ "type": "array", "items": { "type": "string" } }), "1, b", json!(["1", "b"])),
-        (json!({ "type": "array" }), "1, b", json!([1, "b"])),
-        (pair(), r#"{"a": "1"}"#, json!({ "a": "1" })),
-        (pair(), r#"{&quot;a&quot;: "&lt;"}"#, json!({ "a": "<" })),
-        (pair(), "<a>1</a><b>true</b>", json!({ "a": "1", "b": true })),
-        (pair(), "", json!({})),
-        (pairs(), "<item><a>1</a></item><item><b>false</b></item>", json!([{ "a": "1" }, { "b": false }])),
-        (json!({ "type": ["string", "integer"] }), "5", json!(5)),
-        (json!({ "type": ["string", "integer"] }), "05", json!("05")),
-        (json!({ "type": ["string", "integer"] }), "<![CDATA[5]]>", json!("5")),
-        (json!({ "type": ["string", "null"] }), "null", json!(null)),
-        (json!({ "anyOf": [numbers(), { "type": "null" }] }), "<item>1</item>", json!([1])),
-        (json!({ "anyOf": [{ "type": "string" }, numbers()] }), "[1]", json!([1])),
-        (json!({ "enum": [1, "1", "two"] }), "1", json!("1")),
-        (json!({ "enum": [1, true] }), "true", json!(true)),
-        (json!({ "const": 5 }), "5", json!(5)),
-    ];
-    for (schema, text, expected) in table {
-        assert_eq!(argument(schema.clone(), text), Ok(expected), "{schema} {text}");
+    for [schema, text, expected] in table::rows(include_str!("values.txt"), "a value has the type of the schema") {
+        assert_eq!(argument(parsed(&schema), &text), Ok(parsed(&expected)), "{schema} {text}");
     }
 }
 
 #[test]
 fn without_a_type_in_the_schema_only_unambiguous_json_is_converted() {
-    let table = [
-        ("true", json!(true)),
-        ("5", json!(5)),
-        ("1.5", json!(1.5)),
-        ("null", json!(null)),
-        ("[1, {\"a\": 2}]", json!([1, { "a": 2 }])),
-        ("<a>1</a><b><c>x</c></b>", json!({ "a": 1, "b": { "c": "x" } })),
-        ("<a>1</a><a>2</a>", json!({ "a": [1, 2] })),
-        ("<item>1</item><item>2</item>", json!([1, 2])),
-        ("", json!("")),
-        ("\"a\"", json!("\"a\"")),
-        ("True", json!("True")),
-        ("00123", json!("00123")),
-        ("0x10", json!("0x10")),
-        ("1e3", json!("1e3")),
-        ("Infinity", json!("Infinity")),
-        ("12345678901234567890123", json!("12345678901234567890123")),
-        ("{a: 1}", json!("{a: 1}")),
-        ("see <b>this</b>", json!("see <b>this</b>")),
-        ("<![CDATA[5]]>", json!("5")),
-        ("<![CDATA[<a>1</a>]]>", json!("<a>1</a>")),
-    ];
-    for (text, expected) in table {
-        assert_eq!(argument(json!({}), text), Ok(expected), "{text}");
+    for [text, expected] in table::rows(include_str!("values.txt"), "values without a type") {
+        assert_eq!(argument(json!({}), &text), Ok(parsed(&expected)), "{text}");
     }
 }
 
@@ -279,21 +209,8 @@ fn without_a_type_in_the_schema_only_unambiguous_json_is_converted() {
 fn a_value_of_another_type_is_an_error_with_a_code() {
     let expected =
         |kind: &str| Err(format!("Invalid parameters: p (INVALID_TYPE): Invalid type for p: expected {kind}"));
-    for (kind, text) in [
-        ("integer", "five"),
-        ("integer", "1.5"),
-        ("integer", "123456789012345678901234567890"),
-        ("integer", ""),
-        ("number", "Infinity"),
-        ("number", "1e999"),
-        ("number", "123456789012345678901234567890"),
-        ("boolean", "yes"),
-        ("null", "none"),
-        ("array", "[1,"),
-        ("object", "{a: 1}"),
-        ("object", "text"),
-    ] {
-        assert_eq!(argument(json!({ "type": kind }), text), expected(kind), "{text}");
+    for [kind, text] in table::rows(include_str!("values.txt"), "values of another type") {
+        assert_eq!(argument(json!({ "type": kind }), &text), expected(&kind), "{text}");
     }
 }
 
@@ -313,31 +230,12 @@ fn a_wrong_parameter_is_found_in_the_message() {
 
 #[test]
 fn an_invalid_request_is_an_error_and_does_not_affect_others() {
-    let table = [
-        ("<read_file>a.txt</read_file>", "Invalid tool request format: \"a.txt\" is not in a parameter"),
-        ("<read_file><path>a</path> b</read_file>", "Invalid tool request format: \"b\" is not in a parameter"),
-        ("<read_file><path>a</read_file>", "Invalid tool request format: <path> has no closing tag </path>"),
-        (
-            "<read_file><path>a</path><path>b</path></read_file>",
-            "Invalid tool request format: <path> is there more than once",
-        ),
-        (
-            "<read_file path=\"a\"/>",
-            "Invalid tool request format: <read_file> must have no attributes; write parameters as elements",
-        ),
-        (
-            "<read_file><path type=\"s\">a</path></read_file>",
-            "Invalid tool request format: <path> must have no attributes; write parameters as elements",
-        ),
-        (
-            "<read_file>{\"path\": 1,}</read_file>",
-            "Invalid tool request format: the arguments are not a JSON object: trailing comma at line 1 column 12",
-        ),
-    ];
-    for (message, expected) in table {
-        assert_eq!(errors(message), [expected], "{message}");
+    for [message, expected] in
+        table::rows(include_str!("values.txt"), "an invalid request is an error and does not affect others")
+    {
+        assert_eq!(errors(&message), [&*expected], "{message}");
         let (found, errors) = calls_and_errors(&parse(&format!("{message}\n<ping><note>n</note></ping>")));
-        assert_eq!((found, errors), (vec![json!({ "note": "n" })], vec![expected.to_owned()]), "{message}");
+        assert_eq!((found, errors), (vec![json!({ "note": "n" })], vec![expected]), "{message}");
     }
     let cut_off = errors("I do it:\n  <read_file>\n<path>a.t");
     assert_eq!(cut_off, ["Invalid tool request format: <read_file> has no closing tag </read_file>"]);

@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::script::Script;
 use rehearse_document::{Source, parse_yaml};
+use rehearse_testing::table;
 
 fn read_script(text: &str) -> Result<Vec<SkillItem>, String> {
     let source = Source::new("t", text);
@@ -230,17 +231,7 @@ fn names_are_those_of_the_agent_skills_specification() {
     for name in ["a", "0", "pdf-processing", "a-b-c", &"a".repeat(64)] {
         assert!(read_script(&format!("[{{ name: '{name}', description: d }}]")).is_ok(), "{name}");
     }
-    for (name, hint) in [
-        ("PDF Processing", "such as `pdf-processing`"),
-        ("-a-", "such as `a`"),
-        ("a--b", "such as `a-b`"),
-        ("it''s_me", "such as `its-me`"),
-        ("größe", "such as `gr-e`"),
-        ("a/b", "such as `a-b`"),
-        ("", "such as `pdf-processing`"),
-        ("ä", "such as `pdf-processing`"),
-        (&"a".repeat(65), "such as `pdf-processing`"),
-    ] {
+    for [name, hint] in table::rows(include_str!("../mistakes.txt"), "names of skills") {
         let found = problems(&format!("[{{ name: '{name}', description: d }}]"));
         let message = "a skill's name has 1 to 64 small letters, digits and single hyphens between them";
         assert_eq!(found, format!("t:1:10: {message} ({hint})"), "{name}");
@@ -249,61 +240,9 @@ fn names_are_those_of_the_agent_skills_specification() {
 
 #[test]
 fn mistakes_have_a_position_and_a_hint() {
-    for (skill, message) in [
-        ("{ name: a }", "t:1:2: a skill needs a `description`"),
-        ("{ description: d }", "t:1:2: a skill needs a `name`"),
-        ("{ name: a, description: ' ' }", "t:1:26: the `description` of a skill must not be empty (say what"),
-        ("{ name: a, description: d, licence: x }", "a skill has no key `licence` (did you mean `license`?)"),
-        ("{ name: a, description: d, license: 1 }", "expected a string, found the number 1 (put it in quotes)"),
-        ("{ name: a, description: d, compatibility: '' }", "the `compatibility` of a skill must not be empty"),
-        ("{ name: a, description: d, metadata: { version: 2.1 } }", "t:1:50: expected a string, found the number 2.1"),
-        ("{ name: a, description: d, metadata: [] }", "expected an object"),
-        (
-            "{ name: a, description: d, metadata: { io.modelcontextprotocol/x: y } }",
-            "belong to MCP's extensions (use the",
-        ),
-        (
-            "{ name: a, description: d, frontmatter: { license: x } }",
-            "t:1:44: `license` is outside of `frontmatter` (move",
-        ),
-        ("{ name: a, description: d, path: /acme }", "t:1:35: the `path` of a skill must be one or more names"),
-        ("{ name: a, description: d, path: acme/ }", "(such as `acme/billing`, without the skill's own name)"),
-        ("{ name: a, description: d, path: 'a b' }", "in characters of a URI"),
-        ("{ name: a, description: d, path: 'a:80' }", "in characters of a URI"),
-        ("{ name: a, description: d, path: 'a/../b' }", "in characters of a URI"),
-        (
-            "{ name: a, description: d, body: b, files: { SKILL.md: x } }",
-            "t:1:57: `body` and a `SKILL.md` in `files` exclude each other",
-        ),
-        (
-            "{ name: a, description: d, files: { ../b: x } }",
-            "t:1:38: \"../b\" is not a path of a file in a skill (write names",
-        ),
-        ("{ name: a, description: d, files: { /b: x } }", "\"/b\" is not a path"),
-        ("{ name: a, description: d, files: { b/: x } }", "\"b/\" is not a path"),
-        ("{ name: a, description: d, files: { b//c: x } }", "\"b//c\" is not a path"),
-        ("{ name: a, description: d, files: { ./b: x } }", "\"./b\" is not a path"),
-        ("{ name: a, description: d, files: { 'b\\c': x } }", "is not a path"),
-        ("{ name: a, description: d, files: { \"b\\n\": x } }", "is not a path"),
-        ("{ name: a, description: d, files: { b: 1 } }", "expected a string, found the number 1"),
-        ("{ name: a, description: d, files: { b: { text: x, blob: y } } }", "has both `text` and `blob`"),
-        ("{ name: a, description: d, files: { b: {} } }", "a file of a skill needs one of `text` or `blob`"),
-        ("{ name: a, description: d, files: { b: { blob: '***' } } }", "t:1:49: a `blob` must be base64 (one line"),
-        ("{ name: a, description: d, files: { b: { text: x, size: -1 } } }", "the number -1 is too small"),
-        (
-            "{ name: a, description: d, files: { b: x, b/c: y } }",
-            "t:1:38: skill://a/b is a file, and a directory of skill://a/b/c (",
-        ),
-        ("{ name: a, description: d, listed: 1 }", "expected true or false"),
-        ("{ name: a, description: d, dynamic: x }", "expected true or false"),
-        (
-            "{ name: a, description: d }, { name: a, description: e }",
-            "t:1:39: skill://a/SKILL.md occurs twice (change the",
-        ),
-        ("{ name: a, description: d, files: { b/SKILL.md: x } }, { name: b, path: a, description: d }", "occurs twice"),
-    ] {
+    for [skill, message] in table::rows(include_str!("../mistakes.txt"), "skills") {
         let found = problems(&format!("[{skill}]"));
-        assert!(found.contains(message) && found.lines().count() == 1, "{skill}: {found}");
+        assert!(found.contains(&message) && found.lines().count() == 1, "{skill}: {found}");
     }
     let long = problems(&format!("[{{ name: a, description: {} }}]", "d".repeat(1025)));
     assert_eq!(

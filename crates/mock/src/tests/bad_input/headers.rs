@@ -2,11 +2,19 @@
 
 use super::*;
 
+const TABLE: &str = include_str!("headers.txt");
+
 /// What a POST has besides its body; `None` takes the header away, and `+` before a name adds another one.
 type Change<'a> = (&'a str, Option<&'a str>);
 
-/// What it is, the section that says so, the frame, what is changed, the status and the code of the error.
-type Case<'a> = (&'a str, &'a str, &'a str, &'a [Change<'a>], u16, Option<i64>);
+/// The changes of a row.
+fn changes(column: &str) -> Vec<Change<'_>> {
+    let changes = column.split(" ; ").filter(|it| !it.is_empty()).map(|change| match change.strip_prefix('-') {
+        Some(name) => (name, None),
+        None => change.split_once(": ").map(|(name, value)| (name, Some(value))).expect("a header"),
+    });
+    changes.collect()
+}
 
 async fn sent(address: &str, frame: &str, changes: &[Change<'_>]) -> Reply {
     let mirrored = modern::mirrored(frame.as_bytes());
@@ -21,95 +29,18 @@ async fn sent(address: &str, frame: &str, changes: &[Change<'_>]) -> Reply {
 async fn headers_of_a_modern_request() {
     let server = serve(&engine(SCRIPT)).await;
     let address = server.address().to_string();
-    let call = modern(1, "tools/call", json!({ "name": "plain" })).to_string();
-    let list = modern(1, "tools/list", json!({})).to_string();
-    let read = modern(1, "resources/read", json!({ "uri": "item:///é" })).to_string();
-    let get = modern(1, "tasks/get", json!({ "taskId": "x" })).to_string();
-    let same = modern(1, "tools/call", json!({ "name": "=?base64?cGxhaW4=?=" })).to_string();
-    let (version, method, name) = ("mcp-protocol-version", "mcp-method", "mcp-name");
-    let validation = "Streamable HTTP: Server Validation";
-    let rows: &[Case<'_>] = &[
-        ("all is well", "", &call, &[], 200, None),
-        ("no version", validation, &call, &[(version, None)], 400, Some(-32_020)),
-        (
-            "another version than the body's",
-            "Protocol Version Header",
-            &call,
-            &[(version, Some("2025-11-25"))],
-            400,
-            Some(-32_020),
-        ),
-        (
-            "an unknown version in the header only",
-            "Protocol Version Header",
-            &call,
-            &[(version, Some("v999"))],
-            400,
-            Some(-32_020),
-        ),
-        ("an empty version", validation, &call, &[(version, Some(""))], 400, Some(-32_020)),
-        ("the version twice", validation, &call, &[("+mcp-protocol-version", Some("2026-07-28"))], 400, Some(-32_020)),
-        (
-            "a version of other characters",
-            validation,
-            &call,
-            &[(version, Some("2026-07-28\u{e9}"))],
-            400,
-            Some(-32_020),
-        ),
-        ("no method", validation, &list, &[(method, None)], 400, Some(-32_020)),
-        ("another method", validation, &list, &[(method, Some("prompts/list"))], 400, Some(-32_020)),
-        ("the method in other letters", "Case Sensitivity", &list, &[(method, Some("TOOLS/LIST"))], 400, Some(-32_020)),
-        ("the method twice", validation, &list, &[("+mcp-method", Some("tools/list"))], 400, Some(-32_020)),
-        (
-            "a header's name in other letters",
-            "Case Sensitivity",
-            &list,
-            &[(method, None), ("MCP-METHOD", Some("tools/list"))],
-            200,
-            None,
-        ),
-        ("white space around a value", "RFC 9110, 5.5", &call, &[(name, Some("  plain \t"))], 200, None),
-        ("no name", validation, &call, &[(name, None)], 400, Some(-32_020)),
-        ("another name", validation, &call, &[(name, Some("echo"))], 400, Some(-32_020)),
-        ("the name twice", validation, &call, &[("+mcp-name", Some("plain"))], 400, Some(-32_020)),
-        ("a name in Base64", "Value Encoding", &call, &[(name, Some("=?base64?cGxhaW4=?="))], 200, None),
-        (
-            "a name in Base64 in capitals",
-            "Value Encoding (case-sensitive)",
-            &call,
-            &[(name, Some("=?BASE64?cGxhaW4=?="))],
-            400,
-            Some(-32_020),
-        ),
-        ("a name in wrong Base64", "Value Encoding", &call, &[(name, Some("=?base64?cGxhaW4?="))], 400, Some(-32_020)),
-        ("a name that is not a text", "Value Encoding", &call, &[(name, Some("=?base64?/w==?="))], 400, Some(-32_020)),
-        ("a name that looks encoded, unencoded", "Value Encoding", &same, &[], 400, Some(-32_020)),
-        (
-            "a name that looks encoded, encoded",
-            "Value Encoding",
-            &same,
-            &[(name, Some("=?base64?PT9iYXNlNjQ/Y0d4aGFXND0/PQ==?="))],
-            200,
-            Some(-32_602),
-        ),
-        ("a URI of other characters", "Value Encoding", &read, &[], 400, Some(-32_020)),
-        ("a URI in Base64", "Value Encoding", &read, &[(name, Some("=?base64?aXRlbTovLy/DqQ==?="))], 200, None),
-        ("a task without its name", "SEP-2663: Routing Headers", &get, &[(name, None)], 400, Some(-32_020)),
-        ("an unneeded name", validation, &list, &[(name, Some("x"))], 200, None),
-        ("a session", "Earlier Streamable HTTP Revisions", &call, &[("mcp-session-id", Some("nope"))], 200, None),
-        (
-            "an event to resume from",
-            "Earlier Streamable HTTP Revisions",
-            &call,
-            &[("last-event-id", Some("0-0"))],
-            200,
-            None,
-        ),
-    ];
-    for (what, spec, frame, changes, status, code) in rows {
-        let reply = sent(&address, frame, changes).await;
-        assert_eq!((reply.status, reply.code()), (*status, *code), "{what} ({spec}): {reply:?}");
+    let request = |name: &str| match name {
+        "call" => modern(1, "tools/call", json!({ "name": "plain" })),
+        "list" => modern(1, "tools/list", json!({})),
+        "read" => modern(1, "resources/read", json!({ "uri": "item:///é" })),
+        "get" => modern(1, "tasks/get", json!({ "taskId": "x" })),
+        "same" => modern(1, "tools/call", json!({ "name": "=?base64?cGxhaW4=?=" })),
+        name => panic!("no request: {name}"),
+    };
+    for [what, spec, frame, changed, status, code] in table::rows(TABLE, "a modern request") {
+        let reply = sent(&address, &request(&frame).to_string(), &changes(&changed)).await;
+        let code = code.parse().ok();
+        assert_eq!((reply.status.to_string(), reply.code()), (status, code), "{what} ({spec}): {reply:?}");
         assert_eq!(reply.frames[0]["id"], 1, "{what}");
         assert_eq!(reply.header("mcp-session-id"), None, "{what}");
     }
@@ -121,43 +52,13 @@ async fn http_errors_in_both_eras() {
     let address = server.address().to_string();
     let hello = initialize("2025-11-25", &json!({})).to_string();
     let call = modern(1, "tools/call", json!({ "name": "plain" })).to_string();
-    let (accept, kind) = ("accept", "content-type");
-    let sending = "Transports: Sending Messages to the Server";
-    let origin = "Transports: Security Warning; 2026-07-28, Security & Endpoint";
-    let rows: &[(&str, &str, &[Change<'_>], u16)] = &[
-        ("no Accept", sending, &[(accept, None)], 406),
-        ("JSON only", sending, &[(accept, Some("application/json"))], 406),
-        ("streams only", sending, &[(accept, Some("text/event-stream"))], 406),
-        ("something else", sending, &[(accept, Some("text/html"))], 406),
-        ("anything", "RFC 9110, 12.5.1", &[(accept, Some("*/*"))], 200),
-        (
-            "both, in two headers",
-            "RFC 9110, 5.3",
-            &[(accept, Some("application/json")), ("+accept", Some("text/event-stream"))],
-            200,
-        ),
-        ("no Content-Type", "RFC 9110, 15.5.16", &[(kind, None)], 415),
-        ("a text", "RFC 9110, 15.5.16", &[(kind, Some("text/plain"))], 415),
-        ("a form", "RFC 9110, 15.5.16", &[(kind, Some("application/x-www-form-urlencoded"))], 415),
-        ("JSON of a character set", "RFC 9110, 8.3", &[(kind, Some("application/json; charset=utf-8"))], 200),
-        ("a foreign origin", origin, &[("origin", Some("http://evil.example.com"))], 403),
-        ("no origin at all", origin, &[("origin", Some("null"))], 403),
-        ("its own origin", origin, &[("origin", Some("http://localhost:1234"))], 200),
-        ("a foreign host", origin, &[("host", Some("evil.example.com"))], 403),
-    ];
-    for (what, spec, changes, status) in rows {
-        for frame in [&hello, &call] {
-            let changes: Vec<_> = match frame == &hello {
-                true => [("mcp-protocol-version", None), ("mcp-method", None), ("mcp-name", None)]
-                    .iter()
-                    .chain(*changes)
-                    .copied()
-                    .collect(),
-                false => changes.to_vec(),
-            };
-            let reply = sent(&address, frame, &changes).await;
-            assert_eq!(reply.status, *status, "{what} ({spec}): {reply:?}");
-            assert!(*status == 200 || reply.frames[0].get("id").is_none(), "{what}: an error has no id: {reply:?}");
+    for [what, spec, changed, status] in table::rows(TABLE, "a request of either era") {
+        let changed = changes(&changed);
+        let modern = ["mcp-protocol-version", "mcp-method", "mcp-name"].map(|name| (name, None));
+        for (frame, without) in [(&hello, &modern[..]), (&call, &[])] {
+            let reply = sent(&address, frame, &[without, &changed].concat()).await;
+            assert_eq!(reply.status.to_string(), status, "{what} ({spec}): {reply:?}");
+            assert!(status == "200" || reply.frames[0].get("id").is_none(), "{what}: an error has no id: {reply:?}");
         }
     }
 }

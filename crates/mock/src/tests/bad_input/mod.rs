@@ -20,6 +20,7 @@ use crate::script::Script;
 use crate::serve::ListenOptions;
 use crate::serve::MockServer;
 use rehearse_document::Source;
+use rehearse_testing::table;
 use serde_json::{Value as Json, json};
 
 use self::http::Reply;
@@ -103,7 +104,7 @@ enum Expected {
 
 /// One mistake of a client.
 struct Row {
-    what: &'static str,
+    what: String,
     frame: Vec<u8>,
     expected: Expected,
     /// The status over HTTP.
@@ -115,30 +116,24 @@ const FRAMES: &str = include_str!("frames.txt");
 
 /// The rows below a heading of the table.
 fn rows(heading: &str) -> Vec<Row> {
-    let mut sections = FRAMES.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'));
-    let (_, lines) = sections.find(|(title, _)| *title == heading).unwrap_or_else(|| panic!("no {heading:?}"));
-    lines.lines().filter(|line| !line.is_empty()).map(Row::parse).collect()
+    table::rows(FRAMES, heading).into_iter().map(Row::new).collect()
 }
 
 impl Row {
-    fn parse(line: &'static str) -> Row {
-        let [what, _section, answer, status, frame] = line.splitn(5, " | ").collect::<Vec<_>>()[..] else {
-            panic!("five columns: {line}")
-        };
-        let code = |code: &str| code.parse().unwrap_or_else(|_| panic!("an answer: {line}"));
+    fn new([what, _section, answer, status, frame]: [String; 5]) -> Row {
+        let code = |code: &str| code.parse().unwrap_or_else(|_| panic!("an answer: {what}"));
         let expected = match answer.strip_prefix("error ").map(|error| (error, error.strip_suffix(" without an id"))) {
             Some(("of the tool", _)) => Expected::ToolError,
             Some((_, Some(error))) => Expected::Nameless(code(error)),
             Some((error, None)) => Expected::Error(code(error)),
             None if answer == "result" => Expected::Result,
             None if answer == "nothing" => Expected::Nothing,
-            None => panic!("an answer: {line}"),
+            None => panic!("an answer: {what}"),
         };
         let members = modern(1, "", json!({}))["params"]["_meta"].clone();
         let member = |name: &str| format!("\"{META}{name}\":{}", members[format!("{META}{name}")]);
         let frame = frame.replace("$VERSION", &member("protocolVersion"));
         let frame = frame.replace("$CAPABILITIES", &member("clientCapabilities"));
-        let frame = frame.replace("$MARK", "\u{feff}").replace("$CONTROL", "\u{1}");
         Row { what, frame: frame.into(), expected, status: status.parse().expect("a status") }
     }
 

@@ -46,7 +46,7 @@ async fn modern_frames() {
         let address = server.address().to_string();
         for row in rows("modern") {
             let reply = post(&address, &row.frame, &mirrored(&row.frame)).await;
-            match row.what {
+            match &*row.what {
                 // A client sends no responses (Streamable HTTP: Sending Messages 4).
                 "a response" => assert_eq!((reply.status, reply.code()), (400, Some(REQUEST))),
                 _ => row.check_http(&reply),

@@ -1,6 +1,9 @@
 //! The moves of clients, valid and invalid.
 
+use std::sync::LazyLock;
+
 use arbitrary::{Arbitrary, Result, Unstructured};
+use rehearse_testing::table;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
@@ -378,53 +381,7 @@ pub(crate) enum Garbage {
 }
 
 /// Frames that are wrong, or odd but right.
-pub(crate) const FRAMES: &[&str] = &[
-    "",
-    " ",
-    "nonsense",
-    "{",
-    "null",
-    "42",
-    "\"text\"",
-    "[]",
-    "[[]]",
-    "[1,2]",
-    "{}",
-    r#"{"jsonrpc":"2.0"}"#,
-    r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":99999999999999999999999,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":9223372036854775807,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":""}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":5}}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"a","cursor":"b"}}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"a":1,"a":2}}}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"\ud800"}}"#,
-    r#"{"jsonrpc":"2.0","id":"","method":"tools/list"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
-    r#"{"jsonrpc":"2.0","id":77,"result":{}}"#,
-    r#"{"jsonrpc":"2.0","id":"77","error":{"code":1,"message":"m"}}"#,
-    r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"}}"#,
-    r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"m"}}"#,
-    r#"{"jsonrpc":"2.0","result":{}}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1.5}}"#,
-    r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#,
-    r#"{"jsonrpc":"2.0","method":"tools/list"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#,
-    r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}"#,
-    "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\u{0}ng\"}",
-];
+pub(crate) static FRAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let frames = table::rows(include_str!("frames.txt"), "frames").into_iter().map(|[frame]| frame);
+    [String::new()].into_iter().chain(frames).collect()
+});

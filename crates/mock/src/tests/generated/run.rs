@@ -153,8 +153,8 @@ impl Model {
                 Ok(())
             }
             Move::Garbage(Garbage::Known(which)) => {
-                let frame = pick(FRAMES, *which).copied().unwrap_or_default();
-                self.send(who, (Bytes::from_static(frame.as_bytes()), None)).map(drop)
+                let frame = pick(&FRAMES, *which).map(String::as_str).unwrap_or_default();
+                self.send(who, (Bytes::from(frame.to_owned()), None)).map(drop)
             }
             Move::Garbage(Garbage::Bytes(bytes)) => self.send(who, (bytes.clone().into(), None)).map(drop),
             Move::Damaged { at, length, with } => self.damaged(who, *at, *length, *with),
