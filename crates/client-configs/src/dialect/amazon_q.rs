@@ -29,18 +29,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     root_keys: RootKeys::Known(AGENT),
     strict_files: Files::These(AGENTS),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("oauthScopes", Field::Scopes),
-        Key::remote("oauth", Field::Own),
-        Key::new("timeout", Field::Timeout),
-        Key::new("disabled", Field::Disabled),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+        All "oauthScopes" Scopes;
+        Remote "oauth" Own;
+        All "timeout" Timeout, "disabled" Disabled;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     elsewhere_word: Some("registry"),
     when_type_missing: MissingType::Process,

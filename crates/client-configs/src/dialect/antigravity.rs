@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 
-const OAUTH: &[Key] = &[Key::remote("clientId", Field::ClientId), Key::remote("clientSecret", Field::ClientSecret)];
+const OAUTH: &[Key] = keys! { Remote "clientId" ClientId, "clientSecret" ClientSecret };
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "antigravity",
@@ -13,21 +13,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Home(".gemini/config/mcp_config.json"),
         FileLocation::Home(".gemini/antigravity/mcp_config.json"),
     ],
-    keys: &[
-        Key::new("type", Field::Own),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("serverUrl", Field::Url(None)),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("authProviderType", Field::Own),
-        Key::remote("oauth", Field::Object(OAUTH)),
-        Key::new("disabled", Field::Disabled),
-        Key::new("disabledTools", Field::Exclude),
-        Key::new("timeout", Field::Own),
-    ],
+    keys: keys! {
+        All "type" Own;
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "serverUrl" Url(None), "url" Url(None), "headers" Headers, "authProviderType" Own, "oauth" Object(OAUTH);
+        All "disabled" Disabled, "disabledTools" Exclude, "timeout" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     when_type_missing: MissingType::Inferred(Transport::Http),
     ..Dialect::PLAIN

@@ -2,12 +2,9 @@
 
 use super::prelude::*;
 
-const OAUTH: &[Key] = &[
-    Key::new("clientId", Field::ClientId),
-    Key::new("callbackPort", Field::CallbackPort),
-    Key::new("authServerMetadataUrl", Field::MetadataUrl),
-    Key::new("scopes", Field::ScopeText),
-];
+const OAUTH: &[Key] = keys! {
+    All "clientId" ClientId, "callbackPort" CallbackPort, "authServerMetadataUrl" MetadataUrl, "scopes" ScopeText;
+};
 
 /// There it has all but the servers.
 const SETTINGS: &[FileLocation] =
@@ -30,19 +27,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     signature_references: &["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "user_config"],
     links_to_file: true,
     projects: Some("projects"),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("headersHelper", Field::Own),
-        Key::remote("oauth", Field::Object(OAUTH)),
-        Key::new("timeout", Field::CallTimeout),
-        Key::new("request_timeout_ms", Field::Own),
-        Key::new("alwaysLoad", Field::Own),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers, "headersHelper" Own, "oauth" Object(OAUTH);
+        All "timeout" CallTimeout, "request_timeout_ms" Own, "alwaysLoad" Own;
+    },
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),

@@ -17,7 +17,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     is_desktop: true,
     // "On Windows, wrap `npx` with `cmd /c`" (modelcontextprotocol/servers#3659, 2026-03-21).
     batch_files: BatchFiles::Unreliable,
-    keys: &[Key::new("command", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)],
+    keys: keys! { All "command" Command, "args" Args, "env" Env },
     transports: &[("stdio", Transport::Stdio)],
     when_type_missing: MissingType::Process,
     policy: Policy { environment: Environment::SDK, ..Policy::USUAL },

@@ -2,18 +2,14 @@
 
 use super::prelude::*;
 
-const CLIENT: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("clientSecret", Field::ClientSecret)];
+const CLIENT: &[Key] = keys! { All "clientId" ClientId, "clientSecret" ClientSecret };
 
 /// What `cline mcp add` writes: the connection in an object of its own.
-const NESTED: &[Key] = &[
-    Key::new("type", Field::Transport),
-    Key::process("command", Field::Command),
-    Key::process("args", Field::Args),
-    Key::process("cwd", Field::Cwd),
-    Key::process("env", Field::Env),
-    Key::remote("url", Field::Url(None)),
-    Key::remote("headers", Field::Headers),
-];
+const NESTED: &[Key] = keys! {
+    All "type" Transport;
+    Process "command" Command, "args" Args, "cwd" Cwd, "env" Env;
+    Remote "url" Url(None), "headers" Headers;
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "cline",
@@ -25,26 +21,16 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Named("cline_mcp_settings.json"),
     ],
     may_be_empty: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::new("transportType", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("cwd", Field::Cwd),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("transport", Field::Object(NESTED)),
-        Key::new("disabled", Field::Disabled),
-        Key::new("timeout", Field::Timeout),
-        Key::new("autoApprove", Field::AlwaysAllow),
+    keys: keys! {
+        All "type" Transport, "transportType" Transport;
+        Process "command" Command, "args" Args, "cwd" Cwd, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+        All "transport" Object(NESTED), "disabled" Disabled, "timeout" Timeout, "autoApprove" AlwaysAllow;
         // Its former name, which MCPilot still uses.
-        Key::new("alwaysAllow", Field::AlwaysAllow),
-        Key::new("remoteConfigured", Field::Own),
-        Key::remote("oauth", Field::Own),
-        Key::remote("oauthClient", Field::Object(CLIENT)),
-        Key::new("metadata", Field::Own),
-    ],
+        All "alwaysAllow" AlwaysAllow, "remoteConfigured" Own;
+        Remote "oauth" Own, "oauthClient" Object(CLIENT);
+        All "metadata" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamableHttp", Transport::Http)],
     typed_objects: true,
     when_type_missing: MissingType::Inferred(Transport::Sse),

@@ -17,22 +17,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     defaults: Some(&["mcp", "globalSettings"]),
     global_enable_key: Some("enabled"),
     rejects_misplaced_keys: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("url", Field::Url(Some(Transport::Sse))),
-        Key::remote("httpUrl", Field::Url(Some(Transport::Http))),
-        Key::remote("headers", Field::Headers),
-        Key::new("timeout", Field::Timeout),
-        Key::new("toolTimeouts", Field::ToolTimeouts),
-        Key::new("trust", Field::Trust),
-        Key::new("includeTools", Field::Include),
-        Key::new("excludeTools", Field::Exclude),
-        Key::new("debug", Field::Debug),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "url" Url(Some(Transport::Sse)), "httpUrl" Url(Some(Transport::Http)), "headers" Headers;
+        All "timeout" Timeout, "toolTimeouts" ToolTimeouts, "trust" Trust, "includeTools" Include,
+            "excludeTools" Exclude, "debug" Debug;
+    },
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),

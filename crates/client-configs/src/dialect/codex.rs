@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 
-const OAUTH: &[Key] = &[Key::remote("client_id", Field::ClientId)];
+const OAUTH: &[Key] = keys! { Remote "client_id" ClientId };
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "codex",
@@ -13,33 +13,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     roots: &[&["mcp_servers"]],
     root_keys: RootKeys::Section(&["model", "model_provider", "model_reasoning_effort", "profiles"]),
     rejects_misplaced_keys: true,
-    keys: &[
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("env_vars", Field::Own),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("http_headers", Field::Headers),
-        Key::remote("env_http_headers", Field::Setting(SettingType::Pairs)),
-        Key::remote("bearer_token_env_var", Field::Setting(SettingType::Text)),
+    keys: keys! {
+        Process "command" Command, "args" Args, "env" Env, "env_vars" Own, "cwd" Cwd;
+        Remote "url" Url(None), "http_headers" Headers, "env_http_headers" Setting(SettingType::Pairs),
+            "bearer_token_env_var" Setting(SettingType::Text);
         // "bearer_token is not supported for …", whatever the transport.
-        Key::new("bearer_token", Field::RejectedBearer("bearer_token_env_var")),
-        Key::remote("oauth", Field::Object(OAUTH)),
-        Key::remote("oauth_resource", Field::Setting(SettingType::Text)),
-        Key::new("scopes", Field::Own),
-        Key::new("enabled", Field::Enabled),
-        Key::new("required", Field::Setting(SettingType::Flag)),
-        Key::new("startup_timeout_sec", Field::StartTimeout),
-        Key::new("startup_timeout_ms", Field::Setting(SettingType::Count(0))),
-        Key::new("tool_timeout_sec", Field::CallTimeout),
-        Key::new("enabled_tools", Field::Include),
-        Key::new("disabled_tools", Field::Exclude),
-        Key::new("supports_parallel_tool_calls", Field::Setting(SettingType::Flag)),
-        Key::new("default_tools_approval_mode", Field::Setting(SettingType::Text)),
-        Key::new("experimental_environment", Field::Setting(SettingType::Text)),
-        Key::new("tools", Field::Setting(SettingType::Object)),
-    ],
+        All "bearer_token" RejectedBearer("bearer_token_env_var");
+        Remote "oauth" Object(OAUTH), "oauth_resource" Setting(SettingType::Text);
+        All "scopes" Own, "enabled" Enabled, "required" Setting(SettingType::Flag), "startup_timeout_sec" StartTimeout,
+            "startup_timeout_ms" Setting(SettingType::Count(0)), "tool_timeout_sec" CallTimeout,
+            "enabled_tools" Include, "disabled_tools" Exclude,
+            "supports_parallel_tool_calls" Setting(SettingType::Flag),
+            "default_tools_approval_mode" Setting(SettingType::Text),
+            "experimental_environment" Setting(SettingType::Text), "tools" Setting(SettingType::Object);
+    },
     transports: &[("stdio", Transport::Stdio), ("streamable_http", Transport::Http)],
     when_type_missing: MissingType::Inferred(Transport::Http),
     when_both_given: CommandAndUrl::Rejected,

@@ -2,16 +2,10 @@
 
 use super::prelude::*;
 
-const REQUEST: &[Key] = &[
-    Key::new("headers", Field::Headers),
-    Key::new("timeout", Field::Own),
-    Key::new("verifySsl", Field::Own),
-    Key::new("caBundlePath", Field::Own),
-    Key::new("proxy", Field::Own),
-    Key::new("extraBodyProperties", Field::Own),
-    Key::new("noProxy", Field::Own),
-    Key::new("clientCertificate", Field::Own),
-];
+const REQUEST: &[Key] = keys! {
+    All "headers" Headers, "timeout" Own, "verifySsl" Own, "caBundlePath" Own, "proxy" Own, "extraBodyProperties" Own,
+        "noProxy" Own, "clientCertificate" Own;
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "continue",
@@ -25,22 +19,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     collection: Collection::List { elsewhere: Some("uses") },
     root_keys: RootKeys::Section(&["schema", "rules", "prompts", "docs", "context"]),
-    keys: &[
-        Key::new("name", Field::Name),
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("apiKey", Field::Own),
-        Key::remote("requestOptions", Field::Object(REQUEST)),
-        Key::new("connectionTimeout", Field::Timeout),
-        Key::new("serverName", Field::Own),
-        Key::new("faviconUrl", Field::Own),
-        Key::new("sourceFile", Field::Own),
-        Key::new("sourceSlug", Field::Own),
-    ],
+    keys: keys! {
+        All "name" Name, "type" Transport;
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "url" Url(None), "apiKey" Own, "requestOptions" Object(REQUEST);
+        All "connectionTimeout" Timeout, "serverName" Own, "faviconUrl" Own, "sourceFile" Own, "sourceSlug" Own;
+    },
     companions: &[
         Companion { key: "name", value: "MCP servers", required: true },
         Companion { key: "version", value: "1.0.0", required: true },

@@ -11,14 +11,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[FileLocation::Section(".continue/mcpServers/*.json"), FileLocation::Section(".continue/config.json")],
     root_keys: RootKeys::Section(&[]),
     single_server_file: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     when_type_missing: MissingType::Inferred(Transport::Http),
     when_both_given: CommandAndUrl::Remote,

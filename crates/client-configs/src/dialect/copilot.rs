@@ -8,19 +8,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[FileLocation::Project(".github/mcp.json"), FileLocation::Home(".copilot/mcp-config.json")],
     also_reads: &[FileLocation::Project(".mcp.json")],
     bare_map_note: Some("Visual Studio Code reads a `.mcp.json` without `mcpServers`; Copilot CLI needs it"),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("oauthClientId", Field::ClientId),
-        Key::new("tools", Field::Include),
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "url" Url(None), "headers" Headers, "oauthClientId" ClientId;
+        All "tools" Include;
         // Threads 172 and 1378 of github/copilot-cli.
-        Key::new("timeout", Field::CallTimeout),
-    ],
+        All "timeout" CallTimeout;
+    },
     transports: &[
         ("local", Transport::Stdio),
         ("stdio", Transport::Stdio),

@@ -28,17 +28,12 @@ const CPE: Dialect = Dialect {
     root_keys: RootKeys::Section(&["models", "subagent", "defaults"]),
     rejects_misplaced_keys: true,
     empty_is_absent: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("timeout", Field::StartTimeout),
-        Key::new("enabledTools", Field::Include),
-        Key::new("disabledTools", Field::Exclude),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+        All "timeout" StartTimeout, "enabledTools" Include, "disabledTools" Exclude;
+    },
     companions: &[Companion { key: "version", value: "1.0", required: false }],
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     // Of its own tools, in some of its versions.

@@ -2,11 +2,7 @@
 
 use super::prelude::*;
 
-const AUTH: &[Key] = &[
-    Key::new("CLIENT_ID", Field::ClientId),
-    Key::new("CLIENT_SECRET", Field::ClientSecret),
-    Key::new("scopes", Field::Scopes),
-];
+const AUTH: &[Key] = keys! { All "CLIENT_ID" ClientId, "CLIENT_SECRET" ClientSecret, "scopes" Scopes };
 
 const DOUBTFUL: &[SyntaxExtensionKind] = &[SyntaxExtensionKind::Comment, SyntaxExtensionKind::TrailingComma];
 
@@ -22,16 +18,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         // LM Studio reads what Cursor writes.
         FileLocation::Home(".lmstudio/mcp.json"),
     ],
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("envFile", Field::EnvFile),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("auth", Field::Object(AUTH)),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env, "envFile" EnvFile;
+        Remote "url" Url(None), "headers" Headers, "auth" Object(AUTH);
+    },
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),

@@ -2,16 +2,12 @@
 
 use super::prelude::*;
 
-const CONNECTION: &[Key] = &[
-    Key::process("command", Field::Command),
-    Key::process("args", Field::Args),
-    Key::process("env", Field::Env),
-    Key::process("cwd", Field::Cwd),
-    Key::remote("url", Field::Url(None)),
-    Key::remote("headers", Field::Headers),
-];
+const CONNECTION: &[Key] = keys! {
+    Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+    Remote "url" Url(None), "headers" Headers;
+};
 
-const AUTH: &[Key] = &[Key::new("type", Field::AuthKind), Key::new("token", Field::Bearer)];
+const AUTH: &[Key] = keys! { All "type" AuthKind, "token" Bearer };
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "engine",
@@ -22,15 +18,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         SyntaxExtensionKind::SingleQuotes,
         SyntaxExtensionKind::BareKey,
     ]),
-    keys: &[
-        Key::new("serverName", Field::Own),
-        Key::new("transport", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::new("connection", Field::Object(CONNECTION)),
-        Key::remote("auth", Field::Object(AUTH)),
-    ],
+    keys: keys! {
+        All "serverName" Own, "transport" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        All "connection" Object(CONNECTION);
+        Remote "auth" Object(AUTH);
+    },
     // Over HTTP it is Streamable HTTP.
     transports: &[
         ("stdio", Transport::Stdio),

@@ -13,27 +13,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     root_keys: RootKeys::Section(&["selectedAuthType", "contextFileName", "security", "general", "ui", "hooks", "mcp"]),
     name_lists: Some(NameLists { allowed: &["mcp", "allowed"], excluded: &["mcp", "excluded"] }),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("httpUrl", Field::Url(Some(Transport::Http))),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("tcp", Field::Own),
-        Key::new("timeout", Field::Timeout),
-        Key::new("trust", Field::Trust),
-        Key::new("description", Field::Own),
-        Key::new("includeTools", Field::Include),
-        Key::new("excludeTools", Field::Exclude),
-        Key::new("extension", Field::Own),
-        Key::remote("oauth", Field::Own),
-        Key::remote("authProviderType", Field::Own),
-        Key::remote("targetAudience", Field::Own),
-        Key::remote("targetServiceAccount", Field::Own),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "httpUrl" Url(Some(Transport::Http)), "url" Url(None), "headers" Headers;
+        All "tcp" Own, "timeout" Timeout, "trust" Trust, "description" Own, "includeTools" Include,
+            "excludeTools" Exclude, "extension" Own;
+        Remote "oauth" Own, "authProviderType" Own, "targetAudience" Own, "targetServiceAccount" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     // The settings are used as they are written, even if their validation fails.
     ignores_unknown_transport: true,

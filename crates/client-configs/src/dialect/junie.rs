@@ -6,14 +6,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "junie",
     program: "Junie",
     files: &[FileLocation::Project(".junie/mcp/mcp.json"), FileLocation::Home(".junie/mcp/mcp.json")],
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     when_type_missing: MissingType::Inferred(Transport::Http),
     ..Dialect::PLAIN

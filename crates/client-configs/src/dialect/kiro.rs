@@ -30,20 +30,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Section(".kiro/agents/*.json"),
     ],
     root_keys: RootKeys::Known(ROOT),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("oauthScopes", Field::Scopes),
-        Key::remote("oauth", Field::Own),
-        Key::new("timeout", Field::Timeout),
-        Key::new("disabled", Field::Disabled),
-        Key::new("autoApprove", Field::AlwaysAllow),
-        Key::new("disabledTools", Field::Exclude),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers, "oauthScopes" Scopes, "oauth" Own;
+        All "timeout" Timeout, "disabled" Disabled, "autoApprove" AlwaysAllow, "disabledTools" Exclude;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     elsewhere_word: Some("registry"),
     when_type_missing: MissingType::Inferred(Transport::Http),

@@ -10,30 +10,20 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&["endpoints", "mcpSettings", "interface", "registration"]),
     strict_files: Files::All,
     companions: &[Companion { key: "version", value: "1.2.1", required: true }],
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("stderr", Field::Setting(SettingType::WordOrCount(&["pipe", "ignore", "inherit"]))),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("timeout", Field::CallTimeout),
-        Key::new("initTimeout", Field::Setting(SettingType::Count(0))),
-        Key::remote("sseReadTimeout", Field::Setting(SettingType::Count(1))),
-        Key::new("title", Field::Setting(SettingType::Plain)),
-        Key::new("description", Field::Setting(SettingType::Text)),
-        Key::new("startup", Field::Setting(SettingType::Flag)),
-        Key::new("iconPath", Field::Setting(SettingType::Text)),
-        Key::new("chatMenu", Field::Setting(SettingType::Flag)),
-        Key::new("serverInstructions", Field::Setting(SettingType::TextOrFlag)),
-        Key::new("requiresOAuth", Field::Setting(SettingType::Flag)),
-        Key::new("oauth", Field::Setting(SettingType::Object)),
-        Key::new("oauth_headers", Field::Setting(SettingType::Pairs)),
-        Key::new("apiKey", Field::Setting(SettingType::Object)),
-        Key::new("obo", Field::Setting(SettingType::Object)),
-        Key::new("customUserVars", Field::Setting(SettingType::Object)),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env,
+            "stderr" Setting(SettingType::WordOrCount(&["pipe", "ignore", "inherit"]));
+        Remote "url" Url(None), "headers" Headers;
+        All "timeout" CallTimeout, "initTimeout" Setting(SettingType::Count(0));
+        Remote "sseReadTimeout" Setting(SettingType::Count(1));
+        All "title" Setting(SettingType::Plain), "description" Setting(SettingType::Text),
+            "startup" Setting(SettingType::Flag), "iconPath" Setting(SettingType::Text),
+            "chatMenu" Setting(SettingType::Flag), "serverInstructions" Setting(SettingType::TextOrFlag),
+            "requiresOAuth" Setting(SettingType::Flag), "oauth" Setting(SettingType::Object),
+            "oauth_headers" Setting(SettingType::Pairs), "apiKey" Setting(SettingType::Object),
+            "obo" Setting(SettingType::Object), "customUserVars" Setting(SettingType::Object);
+    },
     required_keys: &["args"],
     transports: &[
         ("stdio", Transport::Stdio),

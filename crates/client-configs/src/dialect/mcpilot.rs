@@ -13,15 +13,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     roots: &[&["mcpServers"], &["mcp", "servers"]],
     root_keys: RootKeys::Known(&["providers", "session", "logging"]),
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::new("command", Field::Command),
-        Key::new("args", Field::Args),
-        Key::new("env", Field::Env),
-        Key::new("disabled", Field::Disabled),
-        Key::new("timeout", Field::Timeout),
-        Key::new("alwaysAllow", Field::AlwaysAllow),
-    ],
+    keys: keys! {
+        All "type" Transport, "command" Command, "args" Args, "env" Env, "disabled" Disabled, "timeout" Timeout,
+            "alwaysAllow" AlwaysAllow;
+    },
     transports: &[("stdio", Transport::Stdio)],
     when_type_missing: MissingType::Process,
     timeout: Some(TimeoutRule { default: 60, least: 1, most: 3600, ..TimeoutRule::SECONDS }),

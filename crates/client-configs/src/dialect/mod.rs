@@ -85,9 +85,16 @@ pub(super) static VARIABLES_DIALECT: &Dialect = &code_agent::DIALECT;
 
 /// What the tables use.
 mod prelude {
+    /// Keys, by the servers that they are for: `Process "command" Command, "args" Args; Remote "url" Url(None);`.
+    macro_rules! keys {
+        ($($servers:ident $($name:literal $field:ident $(($of:expr))?),+);* $(;)?) => {
+            &[$($(Key { name: $name, field: Field::$field $(($of))?, applies_to: AppliesTo::$servers }),+),*]
+        };
+    }
+
     pub(super) use super::{
-        BatchFiles, Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation, Files, Key,
-        MissingType, NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule,
+        AppliesTo, BatchFiles, Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation,
+        Files, Key, MissingType, NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule,
         UnsetVariable, VariableRule, VariableScope,
     };
     pub(super) use crate::policy::{
@@ -95,6 +102,7 @@ mod prelude {
         Unreachable,
     };
     pub(super) use crate::projection::Projection;
+    pub(super) use keys;
     pub(super) use rehearse_document::{Form, json::SyntaxExtensionKind};
     pub(super) use rehearse_protocol::Transport;
     pub(super) use std::num::NonZeroUsize;
@@ -275,20 +283,6 @@ pub struct Key {
     pub name: &'static str,
     pub field: Field,
     pub applies_to: AppliesTo,
-}
-
-impl Key {
-    const fn new(name: &'static str, field: Field) -> Key {
-        Key { name, field, applies_to: AppliesTo::All }
-    }
-
-    const fn process(name: &'static str, field: Field) -> Key {
-        Key { name, field, applies_to: AppliesTo::Process }
-    }
-
-    const fn remote(name: &'static str, field: Field) -> Key {
-        Key { name, field, applies_to: AppliesTo::Remote }
-    }
 }
 
 /// The servers that a key is for.

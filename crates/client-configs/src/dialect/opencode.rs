@@ -2,14 +2,11 @@
 
 use super::prelude::*;
 
-const OAUTH: &[Key] = &[
-    Key::remote("clientId", Field::ClientId),
-    Key::remote("clientSecret", Field::ClientSecret),
-    Key::remote("scope", Field::ScopeText),
+const OAUTH: &[Key] = keys! {
+    Remote "clientId" ClientId, "clientSecret" ClientSecret, "scope" ScopeText;
     // Since the rewrite of its schemas.
-    Key::remote("callbackPort", Field::CallbackPort),
-    Key::remote("redirectUri", Field::Setting(SettingType::Text)),
-];
+    Remote "callbackPort" CallbackPort, "redirectUri" Setting(SettingType::Text);
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "opencode",
@@ -29,20 +26,16 @@ pub(super) static DIALECT: Dialect = Dialect {
     root_keys: RootKeys::Section(&[]),
     strict_files: Files::All,
     rejects_misplaced_keys: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::CommandLine),
-        Key::process("environment", Field::Env),
+    keys: keys! {
+        All "type" Transport;
+        Process "command" CommandLine, "environment" Env;
         // Since the rewrite of its schemas.
-        Key::process("cwd", Field::Cwd),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("oauth", Field::Object(OAUTH)),
+        Process "cwd" Cwd;
+        Remote "url" Url(None), "headers" Headers, "oauth" Object(OAUTH);
         // `false` if OAuth is off.
-        Key::remote("oauth", Field::Setting(SettingType::Flag)),
-        Key::new("enabled", Field::Enabled),
-        Key::new("timeout", Field::Timeout),
-    ],
+        Remote "oauth" Setting(SettingType::Flag);
+        All "enabled" Enabled, "timeout" Timeout;
+    },
     rejects_unknown_keys: true,
     transports: &[("local", Transport::Stdio), ("remote", Transport::Http)],
     when_type_missing: MissingType::Rejected,

@@ -14,30 +14,15 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     root_keys: RootKeys::Section(&["security", "general", "ui", "hooks", "mcp"]),
     name_lists: Some(NameLists { allowed: &["mcp", "allowed"], excluded: &["mcp", "excluded"] }),
-    keys: &[
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::process("cwd", Field::Cwd),
-        Key::remote("httpUrl", Field::Url(Some(Transport::Http))),
-        Key::remote("url", Field::Url(Some(Transport::Sse))),
-        Key::remote("headers", Field::Headers),
-        Key::new("tcp", Field::Own),
-        Key::new("type", Field::Own),
-        Key::new("timeout", Field::CallTimeout),
-        Key::new("discoveryTimeoutMs", Field::StartTimeout),
-        Key::new("trust", Field::Trust),
-        Key::new("description", Field::Own),
-        Key::new("includeTools", Field::Include),
-        Key::new("excludeTools", Field::Exclude),
-        Key::new("alwaysLoadTools", Field::Own),
-        Key::process("versionNegotiation", Field::Own),
-        Key::new("extensionName", Field::Own),
-        Key::remote("oauth", Field::Own),
-        Key::remote("authProviderType", Field::Own),
-        Key::remote("targetAudience", Field::Own),
-        Key::remote("targetServiceAccount", Field::Own),
-    ],
+    keys: keys! {
+        Process "command" Command, "args" Args, "env" Env, "cwd" Cwd;
+        Remote "httpUrl" Url(Some(Transport::Http)), "url" Url(Some(Transport::Sse)), "headers" Headers;
+        All "tcp" Own, "type" Own, "timeout" CallTimeout, "discoveryTimeoutMs" StartTimeout, "trust" Trust,
+            "description" Own, "includeTools" Include, "excludeTools" Exclude, "alwaysLoadTools" Own;
+        Process "versionNegotiation" Own;
+        All "extensionName" Own;
+        Remote "oauth" Own, "authProviderType" Own, "targetAudience" Own, "targetServiceAccount" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http), ("sse", Transport::Sse)],
     when_type_missing: MissingType::Inferred(Transport::Sse),
     when_both_given: CommandAndUrl::Remote,

@@ -14,20 +14,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Named("mcp_settings.json"),
     ],
     rejects_misplaced_keys: true,
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("cwd", Field::Cwd),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("disabled", Field::Disabled),
-        Key::new("timeout", Field::CallTimeout),
-        Key::new("alwaysAllow", Field::AlwaysAllow),
-        Key::new("disabledTools", Field::Exclude),
-        Key::new("watchPaths", Field::Own),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "cwd" Cwd, "env" Env;
+        Remote "url" Url(None), "headers" Headers;
+        All "disabled" Disabled, "timeout" CallTimeout, "alwaysAllow" AlwaysAllow, "disabledTools" Exclude,
+            "watchPaths" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("sse", Transport::Sse), ("streamable-http", Transport::Http)],
     when_type_missing: MissingType::Inferred(Transport::Sse),
     when_both_given: CommandAndUrl::Rejected,

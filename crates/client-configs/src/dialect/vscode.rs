@@ -2,36 +2,26 @@
 
 use super::prelude::*;
 
-const OAUTH: &[Key] = &[Key::new("clientId", Field::ClientId), Key::new("enterpriseManaged", Field::Own)];
+const OAUTH: &[Key] = keys! { All "clientId" ClientId, "enterpriseManaged" Own };
 
 /// The keys of how a server is reached, and some more.
 macro_rules! connection_and {
-    ($($more:expr),* $(,)?) => {
-        &[
-            Key::new("type", Field::Transport),
-            Key::process("command", Field::Command),
-            Key::process("args", Field::Args),
-            Key::process("cwd", Field::Cwd),
-            Key::process("env", Field::Env),
-            Key::process("envFile", Field::EnvFile),
-            Key::process("sandbox", Field::Own),
-            Key::process("sandboxEnabled", Field::Own),
-            Key::remote("url", Field::Url(None)),
-            Key::remote("headers", Field::Headers),
-            Key::remote("oauth", Field::Object(OAUTH)),
-            Key::new("dev", Field::Own),
-            Key::new("gallery", Field::Own),
-            Key::new("version", Field::Own),
-            $($more),*
-        ]
+    ($($more:tt)*) => {
+        keys! {
+            All "type" Transport;
+            Process "command" Command, "args" Args, "cwd" Cwd, "env" Env, "envFile" EnvFile, "sandbox" Own,
+                "sandboxEnabled" Own;
+            Remote "url" Url(None), "headers" Headers, "oauth" Object(OAUTH);
+            All "dev" Own, "gallery" Own, "version" Own;
+            $($more)*
+        }
     };
 }
 
-const KEYS: &[Key] = connection_and![
+const KEYS: &[Key] = connection_and! {
     // As the gallery of older versions wrote it: the connection in an object of its own.
-    Key::new("config", Field::Object(connection_and![])),
-    Key::new("id", Field::Own),
-];
+    All "config" Object(connection_and!()), "id" Own;
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "vscode",

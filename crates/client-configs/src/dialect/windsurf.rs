@@ -10,18 +10,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         FileLocation::Home(".codeium/mcp_config.json"),
         FileLocation::Named("mcp_config.json"),
     ],
-    keys: &[
-        Key::new("type", Field::Transport),
-        Key::process("command", Field::Command),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("serverUrl", Field::Url(None)),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::new("disabled", Field::Disabled),
-        Key::new("disabledTools", Field::Exclude),
-        Key::new("alwaysAllow", Field::AlwaysAllow),
-    ],
+    keys: keys! {
+        All "type" Transport;
+        Process "command" Command, "args" Args, "env" Env;
+        Remote "serverUrl" Url(None), "url" Url(None), "headers" Headers;
+        All "disabled" Disabled, "disabledTools" Exclude, "alwaysAllow" AlwaysAllow;
+    },
     transports: &[
         ("stdio", Transport::Stdio),
         ("http", Transport::Http),

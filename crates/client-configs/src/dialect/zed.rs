@@ -4,10 +4,10 @@
 use super::prelude::*;
 
 /// A command as older versions had it.
-const PROGRAM: &[Key] = &[Key::new("path", Field::Command), Key::new("args", Field::Args), Key::new("env", Field::Env)];
+const PROGRAM: &[Key] = keys! { All "path" Command, "args" Args, "env" Env };
 
 /// A client that the authorization server knows already.
-const CLIENT: &[Key] = &[Key::new("client_id", Field::ClientId), Key::new("client_secret", Field::ClientSecret)];
+const CLIENT: &[Key] = keys! { All "client_id" ClientId, "client_secret" ClientSecret };
 
 pub(super) static DIALECT: Dialect = Dialect {
     name: "zed",
@@ -16,20 +16,13 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: &[FileLocation::Project(".zed/settings.json"), FileLocation::XdgOrAppData("zed/settings.json")],
     roots: &[&["context_servers"]],
     root_keys: RootKeys::Section(&[]),
-    keys: &[
-        Key::process("command", Field::Command),
-        Key::process("command", Field::Object(PROGRAM)),
-        Key::process("args", Field::Args),
-        Key::process("env", Field::Env),
-        Key::remote("url", Field::Url(None)),
-        Key::remote("headers", Field::Headers),
-        Key::remote("oauth", Field::Object(CLIENT)),
-        Key::new("timeout", Field::CallTimeout),
-        Key::process("remote", Field::Setting(SettingType::Flag)),
-        Key::new("source", Field::Own),
-        Key::new("enabled", Field::Enabled),
-        Key::new("settings", Field::Own),
-    ],
+    keys: keys! {
+        Process "command" Command, "command" Object(PROGRAM), "args" Args, "env" Env;
+        Remote "url" Url(None), "headers" Headers, "oauth" Object(CLIENT);
+        All "timeout" CallTimeout;
+        Process "remote" Setting(SettingType::Flag);
+        All "source" Own, "enabled" Enabled, "settings" Own;
+    },
     transports: &[("stdio", Transport::Stdio), ("http", Transport::Http)],
     when_type_missing: MissingType::Inferred(Transport::Http),
     timeout: Some(TimeoutRule { default: 60, whole: true, ..TimeoutRule::SECONDS }),
