@@ -1,4 +1,4 @@
-//! `rehearse check client`: our own client, and bad ones.
+//! `rehearse check client`: our own client, and bad ones. What cannot be checked is in `tests/console/check-client.md`.
 
 use std::collections::BTreeSet;
 
@@ -146,14 +146,6 @@ fn the_acts_of_several_machines_are_one_check() {
     }
 }
 
-#[test]
-fn our_client_passes_over_sse_and_websocket() {
-    for (flag, url) in [("--sse", "{sse_url}"), ("--ws", "{ws_url}")] {
-        let command = ["--act", "clean", "--", Rehearse::BINARY, "mcp", "list-tools", flag, url];
-        client(&command).run().code(0).stdout_has(&format!("   {}\n", &flag[2..])).stdout_has("\npassed   ");
-    }
-}
-
 /// A client in `sh`: it sends these lines, and reads what comes until the mock has nothing more to say.
 fn script(lines: &[&str]) -> String {
     let lines: Vec<_> = lines.iter().map(|line| format!("printf '%s\\n' '{line}'")).collect();
@@ -177,21 +169,6 @@ fn a_bad_client_is_told_which_rules_it_breaks_and_in_which_act() {
     let found: Vec<_> = checks[0]["violations"].as_array().expect("violations").iter().collect();
     assert_eq!(found[0]["found"], "no `jsonrpc` (act clean)");
     assert_eq!(found[1]["found"], "no `jsonrpc` (act only-tools)");
-}
-
-#[test]
-fn what_cannot_be_checked_says_why() {
-    client(&[]).run().code(2).stderr_has("which client? give its command after `--`");
-    client(&["--act", "page", "--", "true"]).run().code(2).stderr_has("there is no act \"page\"").stderr_has("pages");
-    client(&["--", "true"]).run().code(3).stderr_has("true did not connect to the mock").stderr_has("{url}");
-    for address in ["{url}", "{config}", "$REHEARSE_URL"] {
-        let run = client(&["--", "true", address]).run().code(3).stderr_has("true did not connect to the mock");
-        assert!(!run.stderr().contains("hint:"), "{}", run.stderr());
-    }
-    client(&["--", "no-such-program"]).run().code(3).stderr_has("cannot run no-such-program");
-    client(&["--only", "rpc.id", "--", "true"]).run().code(2).stderr_has("belongs to `rehearse check`");
-    client(&["--list-acts"]).run().code(0).stdout_has("clean ").stdout_has("Every list comes on pages");
-    client(&["--list-acts", "--format", "json"]).run().code(0).stdout_has("\"name\": \"clean\"");
 }
 
 #[test]
@@ -235,5 +212,4 @@ fn a_client_that_something_else_starts_is_checked_in_one_act() {
     Rehearse::new().args(["mcp", "call-tool", "--http", &url, "echo", "text=x"]).run();
     check.stderr_line("the client has done everything that the act needs");
     check.end().code(0).stdout_has("passed");
-    client(&["--attach", "--act", "pages", "--act", "json"]).run().code(2).stderr_has("--attach serves one act");
 }

@@ -98,22 +98,6 @@ rehearse: 2 tools
 }
 
 #[test]
-fn a_server_without_a_config_is_reached_over_every_transport() {
-    let (running, address) = listening("tools.yaml");
-    for (flag, scheme, path) in [("--http", "http", "/mcp"), ("--sse", "http", "/sse"), ("--ws", "ws", "/ws")] {
-        let url = format!("{scheme}://{address}{path}");
-        mcp(["call-tool", "echo", "text=a", flag, &url]).run().stdout("a -\n").code(0);
-        let info = json_of(mcp(["info", flag, &url, "--protocol", "2025-11-25"]).file("x", ""), 0);
-        if flag != "--sse" {
-            assert_eq!(info["protocolVersion"], "2025-11-25");
-        }
-        assert_eq!(info["server"], "127.0.0.1");
-    }
-    drop(running);
-    mcp(["call-tool", "env", "--env", "CITY=Oslo"]).args(stdio("tools.yaml")).run().stdout("Oslo\n").code(0);
-}
-
-#[test]
 fn a_token_is_sent_to_the_server_and_never_printed() {
     // It does not look like a token.
     const WORD: &str = "open-sesame";
@@ -204,31 +188,6 @@ fn the_trace_has_http_messages_without_secrets() {
     let run = call("--http", &format!("http://{address}/other"), "2025-11-25").run().code(3);
     run.stderr_has("← HTTP 404 Not Found | content-type: application/json\n").stderr_has("← {\"jsonrpc\"");
     assert_eq!(json_of(call("--http", &url, "2025-11-25"), 0)["isError"], false);
-}
-
-#[test]
-fn every_command_has_examples() {
-    let commands = [
-        "list-servers",
-        "info",
-        "list-tools",
-        "call-tool",
-        "app",
-        "list-resources",
-        "list-resource-templates",
-        "read-resource",
-        "list-prompts",
-        "get-prompt",
-        "complete",
-        "status",
-        "ping",
-        "auth",
-    ];
-    let run = mcp(["--help"]).run().stdout_has("Examples:").stdout_has("Exit codes:").code(0);
-    for command in commands {
-        assert!(run.stdout_text().contains(&format!("\n  {command} ")), "{command}");
-        mcp([command, "--help"]).run().stdout_has(&format!("Examples:\n  rehearse mcp {command}")).code(0);
-    }
 }
 
 #[test]

@@ -6,13 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use serde_json::json;
-
 use crate::{
-    mcp::{json_of, listening, mcp, stdio},
+    mcp::{listening, mcp, stdio},
     mcp_interrupts::shell,
     orphans::{gone, started},
-    rehearse::Rehearse,
 };
 
 pub(crate) const INITIALIZED: (&str, &str) = (
@@ -55,50 +52,6 @@ fn a_command_with_unread_output_ends_by_signals() {
         assert!(Command::new("kill").args(["-s", signal, &process.id().to_string()]).status().expect("runs").success());
     }
     assert_eq!(process.wait().expect("ends").code(), Some(3));
-}
-
-#[test]
-fn json_is_a_document_also_without_results_or_servers() {
-    for command in ["status", "list-tools", "ping", "list-resources", "list-prompts"] {
-        let none = json_of(mcp([command, "--mcp-config", "c.json"]).file("c.json", r#"{"mcpServers":{}}"#), 4);
-        assert_eq!(none["servers"], json!([]), "{command}");
-        for more in [&[][..], &["--on-connect-error", "fail"]] {
-            if command == "status" {
-                continue;
-            }
-            let gone = json_of(mcp([command, "--http", "http://127.0.0.1:1/mcp"]).args(more.iter().copied()), 3);
-            let unreachable = if command == "list-tools" { &gone["unreachable"][0] } else { &gone["servers"][0] };
-            assert_eq!(unreachable["server"], "127.0.0.1", "{command}: {gone}");
-        }
-    }
-    let gone = json_of(mcp(["info", "--http", "http://:secret77@127.0.0.1:1/mcp"]), 3);
-    assert_eq!((&gone["server"], &gone["status"]), (&json!("127.0.0.1"), &json!("failed")));
-    let error = gone["error"].as_str().expect("a text");
-    assert!(error.contains("cannot reach") && !error.contains("secret77"), "{error}");
-}
-
-#[test]
-fn a_rejected_redirect_is_reported_with_its_target() {
-    const REDIRECTS: &str = r#"
-server: { name: redirects }
-tools:
-  - { name: away, reply: x }
-  - { name: found, reply: x }
-faults:
-  - { on: { tool: away }, do: { status: { code: 307, headers: { Location: 'http://u:pw@127.0.0.1:1/there?token=x' } } } }
-  - { on: { tool: found }, do: { status: { code: 302, headers: { Location: /there } } } }
-"#;
-    for (tool, said) in [
-        ("away", "it redirects to another origin, http://127.0.0.1:1/there; if that is the server, use that URL"),
-        ("found", "/there, with another method than that of the request"),
-    ] {
-        let mut mock = Rehearse::new()
-            .file("redirects.yaml", REDIRECTS)
-            .args(["mock", "redirects.yaml", "--listen", "127.0.0.1:0"])
-            .start();
-        let url = format!("http://{}/mcp", mock.address("http://", "/mcp"));
-        mcp(["call-tool", tool, "--http", &url]).run().stderr_has(said).code(1);
-    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `rehearse serve`: start-up, calls, and every kind of end.
+//! `rehearse serve`: calls, and every kind of end. The rest is in `tests/console/serve.md`.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -18,42 +18,8 @@ use crate::{
     terminal::Terminal,
 };
 
-const MODEL: &str = "\
-rules:
-- when: { prompt: { contains: look } }
-  turns:
-  - { thinking: I look., calls: [{ tool: look, args: { at: sea } }] }
-  - { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }
-- when: { prompt: { contains: wrong } }
-  reply: { calls: [{ tool: final_answer, args: { verdict: 7 } }] }
-- when: { prompt: { contains: hang } }
-  reply: { calls: [{ tool: hang }] }
-- when: { prompt: { contains: die } }
-  turns: [{ calls: [{ tool: die }] }, { calls: [{ tool: final_answer, args: { verdict: '{{ result }}' } }] }]
-- when: { prompt: { contains: think } }
-  reply: { wait: 1m, text: late }
-- when: { prompt: { contains: limited } }
-  reply: { error: { status: 429, message: slow down } }
-- when: { prompt: { contains: file } }
-  reply: { calls: [{ tool: final_answer, args: { verdict: '{{ prompt }}' } }] }
-- when: { prompt: { contains: system } }
-  reply: { calls: [{ tool: final_answer, args: { verdict: '{{ system }}' } }] }
-- reply: only text
-";
-
-const TOOLS: &str = "\
-server: { name: tools }
-state: { calls: 0 }
-tools:
-- { name: count, steps: [{ set: { calls: '{{ state.calls + 1 }}' } }, { reply: 'call {{ state.calls }}' }] }
-- { name: tally, steps: [{ set: { calls: '{{ state.calls + 1 }}' } }, { reply: 'call {{ state.calls }}' }] }
-- { name: look, inputSchema: { type: object, required: [at], properties: { at: { type: string } } }, reply: 'at {{ args.at }}' }
-- { name: hang, steps: [{ wait: 10m }, { reply: late }] }
-- { name: die, steps: [{ exit: 3 }] }
-";
-
-const SCHEMA: &str =
-    r#"{ "type": "object", "required": ["verdict"], "properties": { "verdict": { "type": "string" } } }"#;
+/// Tools of which one has the name of a tool of the agent.
+const OWN_NAME: &str = "tools: [{ name: look, reply: at sea }, { name: final_answer, reply: no }]";
 
 /// A config whose parts are changed by the tests.
 pub(crate) fn config() -> Json {
@@ -67,14 +33,8 @@ pub(crate) fn config() -> Json {
 }
 
 pub(crate) fn story(config: &Json) -> Rehearse {
-    Rehearse::new()
-        .env("HOME", "home")
-        .file("model.yaml", MODEL)
-        .file("tools.yaml", TOOLS)
-        .file("answer.json", SCHEMA)
-        .file("prompt.md", "You are {{ name }}.")
-        .file("in.txt", "content of a file")
-        .file("coder.cpe.json", &config.to_string())
+    let story = Rehearse::new().env("HOME", "home").files_of("serve").file("coder.cpe.json", &config.to_string());
+    story.file("in.txt", "content of a file").file("prompt.md", "You are {{ name }}.")
 }
 
 fn served(config: &Json) -> Rehearse {
@@ -134,53 +94,6 @@ pub(crate) fn assert_clean(running: Running) {
 }
 
 #[test]
-fn everything_that_is_missing_or_wrong_is_found_at_the_start() {
-    let fails = |change: &dyn Fn(&mut Json), expected: &str| {
-        let mut config = config();
-        change(&mut config);
-        served(&config).run().stdout("").stderr_has(expected).code(2);
-        if config.get("subagent").is_some() {
-            story(&config).args(["validate-config", "coder.cpe.json"]).run().stdout_has(expected).code(1);
-        }
-    };
-    story(&config()).args(["validate-config", "coder.cpe.json"]).run().stdout_has("✓ Configuration is valid").code(0);
-    fails(&|config| config["subagent"]["answerRetries"] = (-1).into(), "-1");
-    fails(&|config| config["subagent"]["timeout"] = 10.into(), "a string");
-    fails(&|config| config["defaults"]["codeMode"] = json!({ "enabled": "yes" }), "true or false");
-    fails(
-        &|config| drop(config.as_object_mut().expect("an object").remove("subagent")),
-        "config must define a subagent for MCP server mode",
-    );
-    fails(&|config| config["subagent"] = json!({ "name": "a" }), "the subagent needs a `description`");
-    fails(&|config| config["defaults"] = json!({}), "no model is chosen");
-    fails(&|config| config["defaults"]["model"] = "scrip".into(), "did you mean `script`?");
-    fails(&|config| config["models"][0]["id"] = "none.yaml".into(), "cannot read none.yaml");
-    fails(&|config| config["models"][0]["type"] = "oracle".into(), "unknown model type \"oracle\"");
-    fails(
-        &|config| config["defaults"]["systemPromptPath"] = "none.md".into(),
-        "could not open system prompt file \"none.md\"",
-    );
-    fails(&|config| config["subagent"]["outputSchemaPath"] = "none.json".into(), "none.json");
-    fails(&|config| config["subagent"]["outputSchemaPath"] = "model.yaml".into(), "model.yaml");
-    Rehearse::new().args(["serve"]).run().stdout("").stderr_has("--config <FILE>").code(2);
-    let missing = Rehearse::new().args(["mcp", "serve", "--config", "./none.yaml"]).run();
-    missing.stdout("").stderr_has("specified config file does not exist: ./none.yaml").code(2);
-    Rehearse::new().args(["mcp", "serve", "--help"]).run().stdout_has("Usage: rehearse mcp serve").code(0);
-}
-
-#[test]
-fn keys_without_a_meaning_are_warnings() {
-    let mut config = config();
-    config["subagent"]["maxTurn"] = 3.into();
-    config["defaults"]["tiemout"] = "5m".into();
-    let mut running = served(&config).start();
-    running.stderr_line("unknown key `tiemout` (did you mean `timeout`?)");
-    running.stderr_line("unknown key `maxTurn` (did you mean `maxTurns`?)");
-    running.close_stdin();
-    running.end().code(0);
-}
-
-#[test]
 fn on_a_terminal_it_says_what_it_waits_for_and_ends_with_the_first_signal() {
     let mut terminal = Terminal::start(serve());
     terminal
@@ -197,9 +110,8 @@ fn tools_that_are_left_out_are_warnings_and_servers_without_tools_an_error() {
     let failing = json!({ "type": "stdio", "command": "sh", "args": ["failing"] });
     config["mcpServers"]["zz"] = config["mcpServers"]["tools"].clone();
     config["mcpServers"]["failing"] = failing.clone();
-    let tools = format!("{TOOLS}- {{ name: final_answer, reply: no }}\n");
     let start = |config: &Json| {
-        let story = served(config).file("tools.yaml", &tools).file("failing", &server(&[INITIALIZED, FAILS]));
+        let story = served(config).file("tools.yaml", OWN_NAME).file("failing", &server(&[INITIALIZED, FAILS]));
         begun(story, "look")
     };
     let mut running = start(&config);
@@ -214,9 +126,8 @@ fn tools_that_are_left_out_are_warnings_and_servers_without_tools_an_error() {
 
 #[test]
 fn warnings_are_printed_even_if_the_parent_gets_the_events() {
-    let tools = format!("{TOOLS}- {{ name: final_answer, reply: no }}\n");
     // Nothing listens there.
-    let story = serve().file("tools.yaml", &tools).env("CPE_SUBAGENT_LOGGING_ADDRESS", "http://127.0.0.1:1");
+    let story = serve().file("tools.yaml", OWN_NAME).env("CPE_SUBAGENT_LOGGING_ADDRESS", "http://127.0.0.1:1");
     let mut running = begun(story, "look");
     running.stderr_line("skipping MCP tool name 'final_answer'");
     running.stderr_line("warning: failed to emit subagent_end event: ");
@@ -235,13 +146,6 @@ fn an_answer_may_be_empty_and_one_that_was_cut_off_is_a_warning() {
 }
 
 #[test]
-fn an_error_at_the_start_has_its_place_in_the_config() {
-    let yaml = "models: [{ ref: m, id: model.yaml, type: scripted }]\ndefaults:\n  model: m\n  systemPromptPath: none.md\nsubagent: { name: a, description: b }\n";
-    let run = story(&config()).file("a.yaml", yaml).args(["serve", "--config", "a.yaml"]).run();
-    run.stderr_has("a.yaml:4:21").code(2);
-}
-
-#[test]
 fn with_lazy_check_a_call_reports_what_is_missing_until_it_is_there() {
     let mut config = config();
     config["models"][0]["id"] = "later.yaml".into();
@@ -252,7 +156,7 @@ fn with_lazy_check_a_call_reports_what_is_missing_until_it_is_there() {
     let answer = result(&mut running, 2);
     let expected = "Subagent execution failed: coder.cpe.json:1:";
     assert!(text(&answer).starts_with(expected) && text(&answer).contains("cannot read later.yaml"), "{answer}");
-    std::fs::write(running.path("later.yaml"), MODEL).expect("writes");
+    std::fs::copy(running.path("model.yaml"), running.path("later.yaml")).expect("copies");
     call(&mut running, 3, &json!({ "prompt": "look" }));
     assert_eq!(result(&mut running, 3)["structuredContent"]["verdict"], "at sea");
     // The schema is a part of the tool.
@@ -294,30 +198,6 @@ fn a_client_that_does_not_read_does_not_hold_up_a_run() {
     call(&mut running, 2, &json!({ "prompt": "x" }));
     running.stderr_line("] ended: 4 turns, 3 tool calls, ");
     assert_eq!(result(&mut running, 2)["structuredContent"]["verdict"], "done");
-}
-
-#[test]
-fn the_server_has_one_tool_with_both_schemas() {
-    let server = format!("{} serve --config coder.cpe.json", Rehearse::BINARY);
-    let run = story(&config()).args(["mcp", "list-tools", "--json", "--stdio", &server]).run().code(0);
-    let tools: Json = serde_json::from_str(run.stdout_text()).expect("JSON");
-    let tools = tools["servers"][0]["tools"].as_array().expect("tools").clone();
-    assert_eq!(tools.len(), 1);
-    let tool = &tools[0]["definition"];
-    assert_eq!((&tool["name"], &tool["description"]), (&json!("coder"), &json!("Codes.")));
-    let inputs = json!({
-        "type": "array",
-        "items": { "type": "string" },
-        "description": "Paths or http(s) URLs of files that belong to the task.",
-    });
-    let properties = json!({
-        "prompt": { "type": "string", "description": "The task for the subagent." },
-        "inputs": inputs,
-    });
-    let schema =
-        json!({ "type": "object", "properties": properties, "required": ["prompt"], "additionalProperties": false });
-    assert_eq!(tool["inputSchema"], schema);
-    assert_eq!(tool["outputSchema"], serde_json::from_str::<Json>(SCHEMA).expect("JSON"));
 }
 
 #[test]

@@ -229,36 +229,15 @@ mod tests {
     fn nothing_is_named_that_is_nearer_than_the_server() {
         let servers = ["https://h/", "https://10.0.0.1/", "https://169.254.1.1/", "https://127.0.0.2/"];
         for (from, names) in [
-            (0, &["https://as/", "https://8.8.8.8/", "https://[2606:4700::1]/"][..]),
-            (
-                1,
-                &[
-                    "https://10.9.9.9/",
-                    "https://172.16.0.1/",
-                    "https://192.168.1.1/",
-                    "https://100.64.0.1/",
-                    "https://[fd00::1]/",
-                    "https://[::ffff:10.0.0.2]/",
-                    "https://[64:ff9b::a00:2]/",
-                    "https://[2002:a00:2::1]/",
-                    "https://0xa.2/",
-                ],
-            ),
-            (2, &["https://169.254.169.254/", "https://[fe80::1]/", "https://[::ffff:a9fe:a9fe]/"]),
-            (
-                3,
-                &[
-                    "https://127.0.0.1:8443/",
-                    "https://localhost/",
-                    "https://a.localhost./",
-                    "https://[::1]/",
-                    "https://0/",
-                    "https://017700000001/",
-                ],
-            ),
+            (0, "https://as/ https://8.8.8.8/ https://[2606:4700::1]/"),
+            (1, "https://10.9.9.9/ https://172.16.0.1/ https://192.168.1.1/ https://100.64.0.1/ https://[fd00::1]/"),
+            (1, "https://[::ffff:10.0.0.2]/ https://[64:ff9b::a00:2]/ https://[2002:a00:2::1]/ https://0xa.2/"),
+            (2, "https://169.254.169.254/ https://[fe80::1]/ https://[::ffff:a9fe:a9fe]/"),
+            (3, "https://127.0.0.1:8443/ https://localhost/ https://a.localhost./ https://[::1]/ https://0/"),
+            (3, "https://017700000001/"),
         ] {
             for (place, server) in servers.iter().enumerate() {
-                for named in names {
+                for named in names.split(' ') {
                     let admitted = ssrf_guard(server).check(url(named));
                     assert_eq!(admitted.is_ok(), place >= from, "{server} names {named}");
                     assert!(matches!(admitted, Ok(_) | Err(AuthError::Internal { .. })));
