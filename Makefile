@@ -60,7 +60,7 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	interop/report/test
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
-	$(CARGO) build
+	$(CARGO) build --bins --example conformance_client
 	official/run
 
 examples: ## Run the example tests in Python, and test the manifests; needs what interop needs

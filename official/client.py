@@ -1,6 +1,6 @@
-"""`rehearse conformance-client` as the client that the suite tests."""
+"""The client of `rehearse`, in the program that the suite tests: `client.rs`."""
 
-from processes import REHEARSE
+from processes import TARGET
 from suite import Group, Suite
 
 # Checks that the suite does not make of any client that does what it should.
@@ -26,7 +26,7 @@ def groups(processes, folder, results, names):
             counts=counts,
             selection=selection,
             single=single,
-            target=["--command", f"{REHEARSE} conformance-client"],
+            target=["--command", f"{TARGET}/debug/examples/conformance_client"],
             results=results / name,
             skippable=SKIPPABLE,
             names=names,

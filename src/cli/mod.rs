@@ -11,7 +11,6 @@ mod check;
 mod code_worker;
 mod completions;
 mod config;
-mod conformance;
 mod conversation;
 mod diff;
 mod failure;
@@ -163,8 +162,6 @@ enum Command {
     Man(completions::ManArgs),
     FinalAnswer(final_answer::FinalAnswerArgs),
     Codegen(Box<mcp::CodegenArgs>),
-    #[command(hide = true)]
-    ConformanceClient(conformance::ConformanceArgs),
     /// Run a program of a model, for the process that started this one
     #[cfg(feature = "code-mode")]
     #[command(hide = true, name = "__code-worker")]
@@ -209,7 +206,6 @@ impl Command {
             Command::Schema(args) => schema::run(&args),
             Command::Completions(args) => completions::print(&args, full_help(Cli::command())),
             Command::Man(args) => completions::write_pages(&args, full_help(Cli::command())),
-            Command::ConformanceClient(args) => conformance::run(args),
             Command::FinalAnswer(args) => final_answer::run(&args),
             Command::Codegen(args) => mcp::write_bindings(&args),
             #[cfg(feature = "code-mode")]

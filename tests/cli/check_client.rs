@@ -1,6 +1,6 @@
 //! `rehearse check client`: our own client, and bad ones. What cannot be checked is in `tests/console/check-client.md`.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use serde_json::Value as Json;
 
@@ -8,6 +8,13 @@ use crate::rehearse::{Rehearse, Run};
 
 fn client(command: &[&str]) -> Rehearse {
     Rehearse::new().args(["check", "client"]).args(command.iter().copied())
+}
+
+/// The example `conformance_client`, which uses all that a server has.
+fn suite_client() -> String {
+    let client = Path::new(Rehearse::BINARY).with_file_name("examples").join("conformance_client");
+    assert!(client.exists(), "build it: cargo build --example conformance_client");
+    client.display().to_string()
 }
 
 fn json(run: &Run) -> Json {
@@ -68,9 +75,7 @@ fn tested(run: &Run) -> BTreeSet<String> {
 #[test]
 fn composite_acts_test_what_single_acts_do_with_fewer_starts() {
     let folder = Rehearse::new();
-    let counted = |name: &str| {
-        format!("echo >> {}; exec {} conformance-client $0", folder.folder().join(name).display(), Rehearse::BINARY)
-    };
+    let counted = |name: &str| format!("echo >> {}; exec {} $0", folder.folder().join(name).display(), suite_client());
     let starts = |name: &str| std::fs::read_to_string(folder.folder().join(name)).expect("a count").lines().count();
     let (composed, alone) = (counted("composed"), counted("alone"));
     let run = client(&["--format", "json", "--idle", "2s", "--", "sh", "-c", &composed, "{url}"]).run().code(0);
@@ -109,7 +114,7 @@ fn our_own_client_reaches_every_older_server() {
 fn the_acts_of_several_machines_are_one_check() {
     let acts = ["--act", "pages", "--act", "json", "--act", "streams"];
     let checked = |options: &[&str]| {
-        let command = ["--format", "json", "--", Rehearse::BINARY, "conformance-client", "{url}"];
+        let command = ["--format", "json", "--", &suite_client(), "{url}"];
         client(&[&acts[..], options, &command].concat())
     };
     let whole = checked(&[]).run().code(0);
