@@ -34,6 +34,7 @@ mod growth;
 mod html;
 mod judgement;
 mod message;
+mod method;
 mod recorded;
 mod sdk;
 mod shapes;

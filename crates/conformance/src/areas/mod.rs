@@ -95,7 +95,7 @@ macro_rules! area {
 pub(crate) const ALL: &[Area] = &[
     area!(rpc),
     area!(meta),
-    area!(schema without cases),
+    Area { judges: &[schema::JUDGES, schema::SHAPES], ..area!(schema without cases) },
     area!(life),
     area!(discover),
     area!(result without cases),

@@ -11,84 +11,17 @@ use crate::{
     check::{Check, Role},
     checks,
     formats::{is_scheme, is_template, is_uri},
+    method::method,
 };
 use rehearse_protocol::Version;
 
-/// The results, notifications and requests of a server, each with its shape and its check.
-const RESULTS: &[(&str, &str, &str)] = &[
-    ("initialize", "InitializeResult", "schema.result.initialize"),
-    ("server/discover", "DiscoverResult", "schema.result.discover"),
-    ("tools/list", "ListToolsResult", "schema.result.tools-list"),
-    ("tools/call", "CallToolResult", "schema.result.tools-call"),
-    ("resources/list", "ListResourcesResult", "schema.result.resources-list"),
-    ("resources/templates/list", "ListResourceTemplatesResult", "schema.result.resources-templates-list"),
-    ("resources/read", "ReadResourceResult", "schema.result.resources-read"),
-    ("prompts/list", "ListPromptsResult", "schema.result.prompts-list"),
-    ("prompts/get", "GetPromptResult", "schema.result.prompts-get"),
-    ("completion/complete", "CompleteResult", "schema.result.completion"),
-    ("tasks/get", "Task", "schema.result.task-types"),
-    ("tasks/cancel", "Task", "schema.result.task-types"),
-    ("tasks/list", "ListTasksResult", "schema.result.task-types"),
-    ("tasks/result", "CallToolResult", "schema.result.tools-call"),
-];
-const NOTIFICATIONS: &[(&str, &str, &str)] = &[
-    ("notifications/progress", "ProgressParams", "schema.notify.progress"),
-    ("notifications/message", "LogParams", "schema.notify.message"),
-    ("notifications/cancelled", "CancelledParams", "schema.notify.cancelled"),
-    ("notifications/resources/updated", "UpdatedParams", "schema.notify.resource-updated"),
-    ("notifications/tools/list_changed", "NoParams", "schema.notify.list-changed"),
-    ("notifications/resources/list_changed", "NoParams", "schema.notify.list-changed"),
-    ("notifications/prompts/list_changed", "NoParams", "schema.notify.list-changed"),
-    ("notifications/elicitation/complete", "ElicitationCompleteParams", "schema.notify.elicitation-complete"),
-    ("notifications/tasks/status", "TaskStatusParams", "schema.notify.task-status"),
-    ("notifications/subscriptions/acknowledged", "AcknowledgedParams", "schema.notify.subscription-ack"),
-];
-const REQUESTS: &[(&str, &str, &str)] = &[
-    ("sampling/createMessage", "SamplingParams", "schema.request.sampling"),
-    ("elicitation/create", "ElicitParams", "schema.request.elicitation"),
-    ("roots/list", "NoParams", "schema.request.roots"),
-    ("ping", "NoParams", "schema.request.ping"),
-];
+/// The data of errors, each with its version, its shape and its check.
 const ERRORS: &[(i64, Version, &str, &str)] = &[
     (-32022, Version::V2026_07_28, "UnsupportedVersionData", "schema.error.unsupported-version"),
     (-32021, Version::V2026_07_28, "MissingCapabilityData", "schema.error.missing-capability"),
     (-32042, Version::V2025_11_25, "UrlElicitationData", "schema.error.url-elicitation"),
 ];
 
-const CLIENT_REQUESTS: &[(&str, &str, &str)] = &[
-    ("initialize", "InitializeParams", "client-rpc.schema.request-valid"),
-    ("ping", "NoParams", "client-rpc.schema.request-valid"),
-    ("server/discover", "NoParams", "client-rpc.schema.request-valid"),
-    ("tools/list", "PageParams", "client-rpc.schema.request-valid"),
-    ("resources/list", "PageParams", "client-rpc.schema.request-valid"),
-    ("resources/templates/list", "PageParams", "client-rpc.schema.request-valid"),
-    ("prompts/list", "PageParams", "client-rpc.schema.request-valid"),
-    ("tasks/list", "PageParams", "client-rpc.schema.request-valid"),
-    ("tools/call", "CallToolParams", "client-rpc.schema.request-valid"),
-    ("resources/read", "ReadParams", "client-rpc.schema.request-valid"),
-    ("resources/subscribe", "UriParams", "client-rpc.schema.request-valid"),
-    ("resources/unsubscribe", "UriParams", "client-rpc.schema.request-valid"),
-    ("prompts/get", "GetPromptParams", "client-rpc.schema.request-valid"),
-    ("completion/complete", "CompleteParams", "client-rpc.schema.request-valid"),
-    ("logging/setLevel", "SetLevelParams", "client-rpc.schema.request-valid"),
-    ("tasks/get", "TaskParams", "client-rpc.schema.request-valid"),
-    ("tasks/result", "TaskParams", "client-rpc.schema.request-valid"),
-    ("tasks/cancel", "TaskParams", "client-rpc.schema.request-valid"),
-    ("subscriptions/listen", "ListenParams", "client-rpc.schema.request-valid"),
-];
-const CLIENT_NOTIFICATIONS: &[(&str, &str, &str)] = &[
-    ("notifications/initialized", "NoParams", "client-rpc.schema.notification-valid"),
-    ("notifications/roots/list_changed", "NoParams", "client-rpc.schema.notification-valid"),
-    ("notifications/cancelled", "CancelledParams", "client-rpc.schema.notification-valid"),
-    ("notifications/progress", "ProgressParams", "client-rpc.schema.notification-valid"),
-    ("notifications/tasks/status", "TaskStatusParams", "client-rpc.schema.notification-valid"),
-];
-const CLIENT_RESULTS: &[(&str, &str, &str)] = &[
-    ("ping", "EmptyResult", "client-rpc.schema.result-valid"),
-    ("roots/list", "ListRootsResult", "client-rpc.schema.result-valid"),
-    ("sampling/createMessage", "CreateMessageResult", "client-rpc.schema.result-valid"),
-    ("elicitation/create", "ElicitResult", "client-rpc.schema.result-valid"),
-];
 const CLIENT_CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
 const CLIENT_INFO: &str = "/params/_meta/io.modelcontextprotocol~1clientInfo";
 
@@ -97,8 +30,9 @@ const SERVER_INFO: &str = "/_meta/io.modelcontextprotocol~1serverInfo";
 
 /// Whether the params of a notification have a check of their own.
 pub(crate) fn has_check(evidence: &Evidence<'_>, notification: &str) -> bool {
-    let check = NOTIFICATIONS.iter().find(|(method, ..)| *method == notification).map(|(.., check)| check);
-    check.is_some_and(|check| checks().iter().any(|it| it.id == *check && it.levels.contains_key(&evidence.version)))
+    let shape = method(Role::Server, MessageKind::Notification, notification).and_then(|it| it.shape);
+    shape
+        .is_some_and(|(_, check)| checks().iter().any(|it| it.id == check && it.levels.contains_key(&evidence.version)))
 }
 
 /// Whether a check says something of what has another check.
@@ -121,34 +55,26 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, check: &'static 
         let path = Vec::new();
         Comparison { evidence, j: &mut *j, wanted: check, seen: &mut seen, path, message: &message }.run();
     };
-    let (notifications, requests) = match evidence.facts.role {
-        Role::Server => {
-            answers_of_server(evidence, check, &mut compare);
-            (NOTIFICATIONS, REQUESTS)
-        }
-        Role::Client => {
-            answers_of_client(evidence, check, &mut compare);
-            (CLIENT_NOTIFICATIONS, CLIENT_REQUESTS)
-        }
+    match evidence.facts.role {
+        Role::Server => answers_of_server(evidence, check, &mut compare),
+        Role::Client => answers_of_client(evidence, check, &mut compare),
         Role::Issuer => return,
-    };
+    }
     for message in evidence.own() {
-        let table = match message.kind {
-            MessageKind::Notification => notifications,
-            MessageKind::Request => requests,
-            _ => continue,
+        let (MessageKind::Notification | MessageKind::Request, Some(name)) = (message.kind, message.method()) else {
+            continue;
         };
-        let Some(method) = message.method() else { continue };
-        if let Some((_, shape, root)) = table.iter().find(|(it, _, root)| *it == method && concerns(check, root)) {
+        let known = method(evidence.facts.role, message.kind, name);
+        if let Some((shape, root)) = known.and_then(|it| it.shape).filter(|(_, root)| concerns(check, root)) {
             let value = message.value.get("params");
-            let compared = Compared::new(evidence, shape, root, method, value, vec![message.place]);
+            let compared = Compared::new(evidence, shape, root, name, value, vec![message.place]);
             compare(Compared { prefix: "params", ..compared });
         }
         if evidence.facts.role == Role::Client && evidence.is_modern() && message.kind == MessageKind::Request {
             for (pointer, shape) in [(CLIENT_CAPABILITIES, "ModernCapabilities"), (CLIENT_INFO, "Implementation")] {
                 let root = "client-rpc.schema.request-valid";
                 if let Some(value) = message.value.pointer(pointer) {
-                    compare(Compared::new(evidence, shape, root, method, Some(value), vec![message.place]));
+                    compare(Compared::new(evidence, shape, root, name, Some(value), vec![message.place]));
                 }
             }
         }
@@ -157,7 +83,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>, j: &mut Judgement, check: &'static 
 
 fn answers_of_client(evidence: &Evidence<'_>, check: &str, compare: &mut impl FnMut(Compared<'_>)) {
     for asked in answered(evidence) {
-        let Some((_, shape, root)) = CLIENT_RESULTS.iter().find(|(it, ..)| *it == asked.method) else { continue };
+        let known = method(Role::Client, MessageKind::Response, asked.method);
+        let Some((shape, root)) = known.and_then(|it| it.shape) else { continue };
         let root = if evidence.is_modern() { "client-mrtr.retry.responses-shape" } else { root };
         if let Some(result) = asked.result.filter(|_| concerns(check, root)) {
             compare(Compared::new(evidence, shape, root, asked.method, Some(result), asked.places));
@@ -213,7 +140,7 @@ fn results(
 
 /// The shape of a result, and its check. Results of extensions have none.
 fn result_shape(evidence: &Evidence<'_>, call: &Call<'_>, result: &Value) -> Option<(&'static str, &'static str)> {
-    let (_, shape, check) = RESULTS.iter().find(|(method, ..)| *method == call.method())?;
+    let (shape, check) = method(Role::Server, MessageKind::Response, call.method())?.shape?;
     let is_task = evidence.version == Version::V2025_11_25 && result.get("task").is_some();
     match result.get("resultType").and_then(Value::as_str).filter(|_| evidence.is_modern()) {
         Some("input_required") => Some(("InputRequiredResult", check)),

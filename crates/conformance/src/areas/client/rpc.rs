@@ -6,7 +6,7 @@ use std::{
 };
 
 use rehearse_protocol::{
-    Era, Version,
+    Era,
     names::{
         APPS_EXTENSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_RELATED_TASK,
         META_SERVER_INFO, META_SUBSCRIPTION_ID, META_VERSION, SKILLS_EXTENSION, TASKS_EXTENSION,
@@ -20,7 +20,7 @@ use super::super::meta::{is_name, is_prefix, is_reserved, keys, trace_context};
 use super::super::rpc::{errors, has_right_params, single_object, utf8, version_field};
 use super::{asked::is_passed_over, common::is_same, completes, completes_at, ends, if_sent};
 use crate::areas::query::Query;
-use crate::{Call, Connection, Evidence, Kind, Message, shapes};
+use crate::{Call, Connection, Evidence, Kind, Message, Role, method::method, shapes};
 
 /// Within this time every client answers a ping.
 const PROMPT: Duration = Duration::from_millis(800);
@@ -40,39 +40,6 @@ const DEFINED: [&str; 11] = [
     APPS_EXTENSION,
 ];
 
-/// The methods of a client, and the versions that define them.
-const METHODS: [(&str, Version, Version); 27] = [
-    ("initialize", Version::V2024_11_05, Version::V2025_11_25),
-    ("ping", Version::V2024_11_05, Version::V2025_11_25),
-    ("tools/list", Version::V2024_11_05, Version::LATEST),
-    ("tools/call", Version::V2024_11_05, Version::LATEST),
-    ("resources/list", Version::V2024_11_05, Version::LATEST),
-    ("resources/templates/list", Version::V2024_11_05, Version::LATEST),
-    ("resources/read", Version::V2024_11_05, Version::LATEST),
-    ("resources/subscribe", Version::V2024_11_05, Version::V2025_11_25),
-    ("resources/unsubscribe", Version::V2024_11_05, Version::V2025_11_25),
-    ("prompts/list", Version::V2024_11_05, Version::LATEST),
-    ("prompts/get", Version::V2024_11_05, Version::LATEST),
-    ("completion/complete", Version::V2024_11_05, Version::LATEST),
-    ("logging/setLevel", Version::V2024_11_05, Version::V2025_11_25),
-    // In 2026-07-28 of the tasks extension, without `tasks/list` and `tasks/result`.
-    ("tasks/get", Version::V2025_11_25, Version::LATEST),
-    ("tasks/update", Version::LATEST, Version::LATEST),
-    ("tasks/cancel", Version::V2025_11_25, Version::LATEST),
-    ("tasks/result", Version::V2025_11_25, Version::V2025_11_25),
-    ("tasks/list", Version::V2025_11_25, Version::V2025_11_25),
-    ("server/discover", Version::LATEST, Version::LATEST),
-    ("subscriptions/listen", Version::LATEST, Version::LATEST),
-    ("notifications/initialized", Version::V2024_11_05, Version::V2025_11_25),
-    ("notifications/cancelled", Version::V2024_11_05, Version::LATEST),
-    ("notifications/progress", Version::V2024_11_05, Version::V2025_11_25),
-    ("notifications/roots/list_changed", Version::V2024_11_05, Version::V2025_11_25),
-    ("notifications/tasks/status", Version::V2025_11_25, Version::V2025_11_25),
-    // Of the skills extension.
-    ("skills/list", Version::LATEST, Version::LATEST),
-    ("resources/directory/read", Version::LATEST, Version::LATEST),
-];
-
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.envelope.version-field", version_field),
     ("client-rpc.envelope.single-object", single_object),
@@ -84,9 +51,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             j.check(id.is_string() || is_integer, message, || format!("`id: {}`", shown(id)));
         }
         for message in e.sent().filter(|message| message.kind == Kind::Notification) {
-            let method = message.method().unwrap_or_default();
-            if !method.starts_with("notifications/") && METHODS.iter().any(|(it, ..)| *it == method) {
-                j.check(false, message, || format!("{method} without an `id`"));
+            let name = message.method().unwrap_or_default();
+            if method(Role::Client, Kind::Request, name).is_some() {
+                j.check(false, message, || format!("{name} without an `id`"));
             }
         }
     }),
@@ -142,15 +109,14 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-rpc.schema.notification-valid", |e, j| shapes::judge(e, j, "client-rpc.schema.notification-valid")),
     ("client-rpc.method.known", |e, j| {
         for message in e.sent() {
-            let Some(method) = message.method() else { continue };
-            let known = METHODS.iter().find(|(it, ..)| *it == method);
-            let is_known = known.is_none_or(|(_, since, until)| (*since..=*until).contains(&e.version));
+            let Some(name) = message.method() else { continue };
+            let mut known =
+                [Kind::Request, Kind::Notification].iter().filter_map(|kind| method(Role::Client, *kind, name));
             // A method that no version has may be one of an extension.
-            let is_probe = method == "server/discover";
-            if is_probe && e.version.era() == Era::Legacy {
-                continue;
+            let is_known = known.next().is_none_or(|it| it.is_in(e.version));
+            if name != "server/discover" || e.version.era() == Era::Modern {
+                j.check_subject(is_known, name, message, || format!("{name}, which {} does not have", e.version));
             }
-            j.check_subject(is_known, method, message, || format!("{method}, which {} does not have", e.version));
         }
     }),
     ("client-rpc.response.echo-id", |e, j| {
