@@ -124,7 +124,8 @@ fn own_cursors<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item =
     e.connections.iter().flat_map(move |connection| {
         let calls: Vec<_> = connection.calls_of(method).plain().collect();
         let given: HashSet<_> = calls.iter().filter_map(|call| call.result()?["nextCursor"].as_str()).collect();
-        let is_own = move |call: &Call<'_>| call.request.at("/params/cursor").as_str().is_some_and(|it| given.contains(it));
+        let is_own =
+            move |call: &Call<'_>| call.request.at("/params/cursor").as_str().is_some_and(|it| given.contains(it));
         calls.into_iter().filter(is_own)
     })
 }

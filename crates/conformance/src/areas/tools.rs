@@ -10,8 +10,7 @@ use super::Judge;
 use super::changes::{notifies, spurious};
 use super::common::{
     bytes_of, each_item, is_mime, is_one_of, is_text, items, may_be_resumed, readings, shown, survives,
-    tool_works as works,
-    unique,
+    tool_works as works, unique,
 };
 use super::query::{Calls, Named, Parts, Query, elements};
 use super::tool_schema::{
@@ -97,7 +96,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let Some((control, call)) = control.zip(e.case("malformed/arguments").last()) else { return };
         let was_served = e.calls_of(control.method()).plain().any(|call| call.is_served());
         let places = call.places().into_iter().chain(control.places()).collect();
-        j.check_at(!was_served, call.request.case, places, || format!("{} for each request after it", control.answer_text()));
+        j.check_at(!was_served, call.request.case, places, || {
+            format!("{} for each request after it", control.answer_text())
+        });
     }),
     ("tools.call.works", |e, j| {
         // A tool may fail, but it is there.

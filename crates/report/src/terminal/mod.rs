@@ -91,7 +91,8 @@ fn untested(out: &mut String, section: &Section, layout: &Layout) {
         return;
     }
     // The counts have a check once for each version.
-    let counted = section.counts.iter().find(|(outcome, _)| *outcome == Outcome::NotTested).map_or(0, |(_, count)| *count);
+    let counted =
+        section.counts.iter().find(|(outcome, _)| *outcome == Outcome::NotTested).map_or(0, |(_, count)| *count);
     let counted = (counted > total).then(|| format!("; {counted} in all versions together"));
     let _ = writeln!(out, "{}{}", styled(format!("Not tested: {total}"), DOUBTFUL), counted.unwrap_or_default());
     let mut reasons: Vec<_> = section.untested.iter().collect();

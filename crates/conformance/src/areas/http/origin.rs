@@ -88,7 +88,9 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
     }
     let Ok(endpoint) = Url::parse(&material.endpoint) else { return cases };
     let own = endpoint.origin().ascii_serialization();
-    cases.extend([hello(material, "origin-own/hello"), list(material, "origin-own/list")].map(|it| it.header("origin", &own)));
+    cases.extend(
+        [hello(material, "origin-own/hello"), list(material, "origin-own/list")].map(|it| it.header("origin", &own)),
+    );
     if is_loopback(&endpoint) {
         cases.push(list(material, "host/list").header("host", "evil.example"));
     }

@@ -74,7 +74,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 Step::Resource | Step::Server => continue,
             };
             let before = servers(&all).filter(|(at, _)| at.http.request < it.http.request);
-            let named: Vec<_> = before.filter_map(|(_, metadata)| Url::parse(metadata[member].as_str()?).ok()).collect();
+            let named: Vec<_> =
+                before.filter_map(|(_, metadata)| Url::parse(metadata[member].as_str()?).ok()).collect();
             if let Some(last) = named.last() {
                 let holds = named.iter().any(|url| url.path() == it.path());
                 it.check(j, holds, || format!("{} {}, and `{member}` is {last}", it.http.method, it.path()));
