@@ -130,7 +130,6 @@ fn error(fields: &Fields<'_>) -> Result<Option<Answer>, Problems> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearse_testing::table;
 
     fn parse(text: &str) -> Result<AnswerScript, String> {
         parse_answers(&Source::new("a", text)).map_err(|diagnostics| diagnostics.to_string())
@@ -180,9 +179,25 @@ roots: [{ uri: 'file:///a', name: a }]
 
     #[test]
     fn mistakes_have_a_position_and_a_hint() {
-        for [text, message] in table::rows(include_str!("mistakes.txt"), "answers") {
-            let shown = parse(&text).expect_err(&text);
-            assert!(shown.starts_with(&message), "{shown}");
+        for (text, message) in [
+            ("{ answers: { sampling: a }, steps: [] }", "a:1:29: a file of answers has no key `steps`"),
+            ("{}", "a:1:1: `answers` must not be empty (remove it)"),
+            ("{ elicit: [] }", "a:1:3: `answers` has no key `elicit` (did you mean `elicitation`?)"),
+            ("elicitation: []", "a:1:14: the array must not be empty"),
+            ("elicitation: [{ action: declined }]", "a:1:25: unknown action `declined` (did you mean"),
+            ("elicitation: [{ action: cancel, content: {} }]", "a:1:33: `content` requires the action `accept`"),
+            ("elicitation: [{ content: Ada }]", "a:1:26: expected an object"),
+            ("elicitation: [{ _meta: {} }]", "a:1:15: an answer needs `content`, `action` or `error`"),
+            (
+                "sampling: [{ text: a, error: { code: 1, message: m } }]",
+                "a:1:14: `text` and `error` exclude each other",
+            ),
+            ("sampling: [{ role: assistant, content: {} }]", "a:1:12: a sampling result needs `model`"),
+            ("roots: [{ name: a }]", "a:1:9: a root needs a `uri`"),
+            ("roots: { uri: a }", "a:1:8: expected an array"),
+        ] {
+            let shown = parse(text).expect_err(text);
+            assert!(shown.starts_with(message), "{shown}");
         }
     }
 }

@@ -98,8 +98,6 @@ fn member(server: &ConfiguredServer, dialect: &'static Dialect, folder: &Path) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Scenario;
-    use rehearse_testing::table;
 
     #[test]
     fn a_call_of_a_step_ends_even_if_the_program_waits_for_ever() {
@@ -108,33 +106,5 @@ mod tests {
             panic!("one server")
         };
         assert_eq!([server.config.timeouts.list, server.tool_timeout("t")].map(|it| it.as_secs()), [5, 60]);
-    }
-
-    #[test]
-    fn mistakes_in_configs_and_agents_are_found_when_the_file_is_read() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let config = r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#;
-        let broken = "{\n\"mcpServers\": {\"one\": {\"comand\": \"x\"}}}";
-        std::fs::create_dir(folder.path().join("broken")).expect("creates");
-        let disabled = r#"{"mcpServers": {"one": {"command": "x", "disabled": "true"}}}"#;
-        let off = r#"{"mcpServers": {"one": {"command": "x", "disabled": true}}}"#;
-        let configs = [
-            (".mcp.json", config),
-            ("broken/.mcp.json", broken),
-            ("other.json", "{}"),
-            ("unclear.json", disabled),
-            ("off.json", off),
-        ];
-        let models = [("model.yaml", "rules: [{ reply: x }]"), ("bad.yaml", "rules: [{ replay: x }]")];
-        for (name, text) in configs.into_iter().chain(models) {
-            std::fs::write(folder.path().join(name), text).expect("writes");
-        }
-        for [server, steps, message] in table::rows(include_str!("mistakes.txt"), "servers and steps") {
-            let source = Source::new("s.yaml", format!("servers: {{ s: {{ {server} }} }}\n{steps}"));
-            let parsed = Scenario::parse(&source, &folder.path().join("s.yaml"), crate::tests::BUILTINS);
-            let error = parsed.map(|_| ()).expect_err(&server).to_string();
-            let error = error.replace(&folder.path().display().to_string(), "DIR").replace("DIR\\", "DIR/");
-            assert!(error.starts_with(&message.replace("$HINT", HINT)), "{error}");
-        }
     }
 }

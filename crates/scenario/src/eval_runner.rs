@@ -236,7 +236,6 @@ mod tests {
         model::{Budget, RecordedAnswers, ScriptedModel},
     };
     use rehearse_report::{RunResult, Status, StepResult};
-    use rehearse_testing::table;
 
     use super::*;
     use crate::{Plan, RunOptions, Scenario, Selection, run, tests::BUILTINS};
@@ -408,27 +407,5 @@ steps:
         let error = step(&result).models[0].error.clone().unwrap_or_default();
         assert_eq!(step(&result).status, Status::Error);
         assert!(error.starts_with("the judge judge: it gave no grade"), "{error}");
-    }
-
-    #[test]
-    fn a_judge_needs_models() {
-        let text = "servers: { s: { mock: server.yaml } }\nsteps: [{ agent: { model: right.yaml, prompt: x }, expect: { judge: { \
-                    model: m, prompt: x } } }]";
-        let path = folder(&[]);
-        let parsed = Scenario::parse(&Source::new("s.yaml", text), &path.path().join("s.yaml"), BUILTINS);
-        let error = parsed.map(|_| ()).expect_err("no models").to_string();
-        assert_eq!(error, "s.yaml:2:9: `judge` needs an `agent` with `models`");
-    }
-
-    #[test]
-    fn mistakes_in_evals_have_a_position() {
-        let path = std::path::Path::new("weather.yaml");
-        let server = "servers: { s: { mock: basic } }\n";
-        for [text, message] in table::rows(include_str!("mistakes.txt"), "evals") {
-            let source = Source::new("weather.yaml", server.to_owned() + &text);
-            let parsed = Scenario::parse(&source, path, BUILTINS);
-            let error = parsed.map(|_| ()).expect_err(&text).to_string();
-            assert!(error.starts_with(&message), "{error}");
-        }
     }
 }

@@ -80,7 +80,6 @@ impl CellRunner<'_> {
 mod tests {
     use super::*;
     use crate::Scenario;
-    use rehearse_testing::table;
 
     fn parse(step: &str) -> Result<Scenario, String> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -101,15 +100,5 @@ mod tests {
         let cells: Vec<_> = scenario.cells().iter().map(|(cell, no)| format!("{cell} {no:?}")).collect();
         assert_eq!(cells, ["memory/2026-07-28 None"]);
         assert_eq!(scenario.steps[0].title(), "final_answer");
-        let other = parse("final_answer: { dialog: good.json } }\n- { ping: {} ").expect_err("no server");
-        assert!(other.starts_with("s.yaml:1:1: a scenario needs a `servers`"), "{other}");
-    }
-
-    #[test]
-    fn mistakes_are_found_when_the_file_is_read() {
-        for [step, message] in table::rows(include_str!("mistakes.txt"), "final answers") {
-            let error = parse(&step).expect_err(&step);
-            assert!(error.starts_with(&message), "{step}: {error}");
-        }
     }
 }

@@ -435,7 +435,6 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearse_testing::table;
 
     fn parse(text: &str) -> Result<Scenario, String> {
         let path = Path::new("dir/scenarios/demo.yaml");
@@ -470,14 +469,6 @@ mod tests {
                 .expect("valid");
         let reasons: Vec<_> = scenario.cells().into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(reasons, [None, Some("the server `s` does not support ws".into())]);
-    }
-
-    #[test]
-    fn mistakes_have_a_position() {
-        for [text, message] in table::rows(include_str!("mistakes.txt"), "whole scenarios") {
-            let shown = parse(&text).expect_err(&text);
-            assert!(shown.starts_with(&message), "{shown}");
-        }
     }
 
     #[cfg(unix)]

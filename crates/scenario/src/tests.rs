@@ -351,3 +351,33 @@ async fn a_server_that_sends_too_much_fails_the_step_with_the_limit() {
     let found = problems(&play(text, answer).await);
     assert!(found.len() == 1 && found[0].ends_with(expected), "{found:?}");
 }
+
+/// Each scenario in `mistakes.txt` has the mistakes below it, with at least these words.
+#[test]
+fn every_mistake_has_a_position_and_a_hint() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("broken")).expect("creates");
+    for (name, text) in [
+        (".mcp.json", r#"{"mcpServers": {"one": {"command": "x"}, "two": {"command": "y"}}}"#),
+        ("broken/.mcp.json", "{\n\"mcpServers\": {\"one\": {\"comand\": \"x\"}}}"),
+        ("other.json", "{}"),
+        ("unclear.json", r#"{"mcpServers": {"one": {"command": "x", "disabled": "true"}}}"#),
+        ("off.json", r#"{"mcpServers": {"one": {"command": "x", "disabled": true}}}"#),
+        ("model.yaml", "rules: [{ reply: x }]"),
+        ("bad.yaml", "rules: [{ replay: x }]"),
+        ("good.json", "[]"),
+        ("bad.json", "[{},\n5]"),
+        ("schema.json", r#"{"type":"list"}"#),
+    ] {
+        std::fs::write(folder.path().join(name), text).expect("writes");
+    }
+    for case in include_str!("mistakes.txt").trim_end().split("\n\n") {
+        let (said, scenario): (Vec<_>, Vec<_>) = case.lines().partition(|line| line.starts_with("! "));
+        let source = Source::new("s.yaml", scenario.join("\n"));
+        let parsed = Scenario::parse(&source, &folder.path().join("s.yaml"), BUILTINS);
+        let error = parsed.map(|_| ()).expect_err(case).to_string();
+        let error = error.replace(&folder.path().display().to_string(), "DIR").replace("DIR\\", "DIR/");
+        let are_said = error.lines().zip(&said).all(|(line, said)| format!("! {line}").starts_with(said));
+        assert!(are_said && error.lines().count() == said.len(), "{case}\n{error}");
+    }
+}

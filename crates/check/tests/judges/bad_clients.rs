@@ -272,7 +272,7 @@ fn with_headers(mut headers: http::HeaderMap, changes: &Map<String, Value>) -> h
         let name: HeaderName = name.parse().expect("a header");
         match value.as_str() {
             Some(value) if value.starts_with("again ") => {
-                drop(headers.append(name, HeaderValue::from_str(&value[6..]).expect("a value")));
+                headers.append(name, HeaderValue::from_str(&value[6..]).expect("a value"));
             }
             Some(value) => drop(headers.insert(name, HeaderValue::from_bytes(value.as_bytes()).expect("a value"))),
             None => drop(headers.remove(name)),

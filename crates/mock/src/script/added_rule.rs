@@ -107,7 +107,6 @@ impl AddedRule {
 mod tests {
     use super::*;
     use crate::script::Script;
-    use rehearse_testing::table;
 
     const SCRIPT: &str = "
 tools:
@@ -139,9 +138,37 @@ resources: [{ uri: 'file:///a', text: x }]
 
     #[test]
     fn errors_of_a_rule_are_reported_with_their_location_in_its_text() {
-        for [text, expected] in table::rows(include_str!("mistakes.txt"), "added rules") {
-            let error = added(&[&text]).expect_err(&text).to_string();
-            assert!(error.contains(&expected), "{error}");
+        for (text, expected) in [
+            ("{ tool: ecko, rule: { reply: x } }", "<rule r1>:1:9: there is no tool `ecko` (did you mean `echo`?)"),
+            (
+                "{ tool: echo, rule: { repply: x } }",
+                "<rule r1>:1:23: a rule has no key `repply` (did you mean `reply`?)",
+            ),
+            (
+                "{ tool: echo,\n  rule: { reply: '{{ arg }}' } }",
+                "<rule r1>:2:18: template: there is no `arg` (did you mean `args`?)",
+            ),
+            ("{ tool: echo }", "<rule r1>:1:1: an added rule needs a `rule`"),
+            (
+                "{ rule: { reply: x } }",
+                "an added rule needs one of `tool`, `resource`, `resourceTemplate`, `prompt` or",
+            ),
+            (
+                "{ tool: typed, rule: { reply: x } }",
+                "<rule r1>:1:22: a tool with an outputSchema must give `structured`",
+            ),
+            ("{ tool: typed, rule: { reply: { structured: {} } } }", "breaks the tool's outputSchema"),
+            (
+                "{ tool: echo, rule: { steps: [{ enable: { tool: none } }, { reply: x }] } }",
+                "<rule r1>:1:49: there is no tool `none`",
+            ),
+            (
+                "{ tool: echo, rule: { steps: [{ replace: { tool: { name: echo } } }, { reply: x }] } }",
+                "an added rule cannot `replace` anything",
+            ),
+        ] {
+            let error = added(&[text]).expect_err(text).to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -273,19 +273,4 @@ mod tests {
             ]
         );
     }
-
-    #[test]
-    fn mistakes_are_found_when_it_is_read() {
-        for (text, message) in [
-            ("{ probability: 2 }", "a probability must be a number from 0 to 1"),
-            ("{ call: { every: 0 } }", "`every: 1` is every call"),
-            ("{ time: { after: 5s, until: 5s } }", "`after` must be before `until`"),
-            ("{ era: old }", "the eras are legacy and modern"),
-            ("{ version: [] }", "the array must not be empty"),
-            ("{ arg: { x: 1 } }", "did you mean `args`?"),
-        ] {
-            let error = condition(text).expect_err(text);
-            assert!(error.contains(message), "{error}");
-        }
-    }
 }

@@ -136,7 +136,6 @@ mod tests {
     use super::*;
     use crate::script::Script;
     use rehearse_document::Source;
-    use rehearse_testing::table;
 
     fn script(faults: &str) -> Result<Script, String> {
         let text = format!(
@@ -164,13 +163,5 @@ mod tests {
             script.faults.iter().flat_map(|it| &it.faults).map(|it| it.info().name).collect::<Vec<_>>()
         };
         assert_eq!(names("[{ do: hang }, { do: [{ delay: 1s }, duplicate] }]"), ["hang", "delay", "duplicate"]);
-    }
-
-    #[test]
-    fn mistakes_have_a_position_and_a_hint() {
-        for [faults, expected] in table::rows(include_str!("mistakes.txt"), "the list of faults") {
-            assert_eq!(script(&faults).expect_err(&faults), expected);
-        }
-        assert!(script("[{ on: { method: no/such }, do: hang }]").expect_err("unknown").contains("there is no method"));
     }
 }

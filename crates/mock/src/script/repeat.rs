@@ -119,22 +119,4 @@ resources: [{ repeat: 2, uri: 'file:///{{ n }}', name: '{{ n }}', text: '{{ n }}
         );
         assert_eq!(script.resources[1].definition, r#"{"uri":"file:///2","name":"2"}"#);
     }
-
-    #[test]
-    fn mistakes_are_found_when_it_is_read() {
-        for (text, message) in [
-            ("tools: [{ repeat: 0, name: a }]", "m:1:19: `repeat` must be a number from 1 to 100000"),
-            ("tools: [{ repeat: 2, name: a }]", "m:1:28: `a` is defined twice"),
-            ("tools: [{ repeat: 1, name: '{{ args.a }}' }]", "m:1:28: template: there is no `args`"),
-            ("tools: [{ repeat: 9, name: 'a{{ n }}', reply: '{{ m }}' }]", "m:1:47: template: there is no `m`"),
-            ("tools: [{ name: a, reply: '{{ n }}' }]", "m:1:27: template: there is no `n`"),
-            (
-                "tools: [{ name: a, steps: [{ replace: { tool: { repeat: 2, name: a } } }, { reply: x }] }]",
-                "m:1:57: a replacement is one",
-            ),
-        ] {
-            let error = parse(text).expect_err(text);
-            assert!(error.contains(message) && error.lines().count() == 1, "{error}");
-        }
-    }
 }

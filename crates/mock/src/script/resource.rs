@@ -53,18 +53,3 @@ impl ResourceTemplateItem {
         Ok(ResourceTemplateItem { item, definition: definition::object(&definition), template })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::script::Script;
-    use rehearse_document::Source;
-
-    #[test]
-    fn contents_are_checked() {
-        let errors = |text: &str| Script::parse(&Source::new("m", text)).expect_err(text).to_string();
-        assert!(errors("resources: [{ uri: 'file:///a', blob: '***' }]").contains("a `blob` must be base64"));
-        assert!(errors("resources: [{ uri: 'file:///a', blob: aGk=, text: x }]").contains("both `blob` and `text`"));
-        assert!(errors("resources: [{ name: a }]").contains("a resource needs a `uri`"));
-        assert!(errors("resourceTemplates: [{ uriTemplate: 'a{', text: x }]").contains("not a URI template"));
-    }
-}

@@ -427,46 +427,15 @@ fn skill_files<'s>(resources: &Node, files: impl Iterator<Item = &'s SkillResour
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearse_testing::table;
 
-    fn errors(text: &str) -> String {
-        Script::parse(&Source::new("m.yaml", text)).expect_err(text).to_string()
-    }
-
-    #[test]
-    fn unreachable_rules_are_a_mistake() {
-        for [text, expected] in table::rows(include_str!("mistakes.txt"), "whole scripts") {
-            assert_eq!(errors(&text), expected);
-        }
-    }
-
+    /// Each script in `mistakes.txt` has these mistakes.
     #[test]
     fn every_mistake_is_reported_in_the_order_of_the_file_with_a_hint() {
-        let text = "server: { name: s }\ntools:\n  - name: a\n    repply: { text: hi }\n  - name: b\n    reply: { text: '{{ arg.x }}' }\nprompts:\n  - name: p\n    messages: [{ role: robot, content: hi }]\n";
-        assert_eq!(
-            errors(text),
-            "m.yaml:4:5: a tool has no key `repply` (did you mean `reply`?)\n\
-             m.yaml:6:20: template: there is no `arg` (did you mean `args`?)\n\
-             m.yaml:9:24: the role must be `user` or `assistant`"
-        );
-    }
-
-    #[test]
-    fn a_completion_is_of_something_that_the_script_has() {
-        let text = "prompts: [{ name: greet }]\ncompletions:\n- { prompt: great, argument: a, values: [] }\n- { resource: 'x:/{a}', argument: a, values: [] }";
-        assert_eq!(
-            errors(text),
-            "m.yaml:3:13: there is no prompt `great` (did you mean `greet`?)\nm.yaml:4:15: there is no resource `x:/{a}` (only what is there can be completed)"
-        );
-    }
-
-    #[test]
-    fn names_are_unique_and_versions_are_known() {
-        assert!(errors("tools: [{ name: a }, { name: a }]").contains("`a` is defined twice"));
-        assert!(errors("protocol: [2025-11-24]").contains("unknown protocol version"));
-        assert!(errors("pageSize: 0").contains("at least one item"));
-        assert!(errors("").contains("the script is empty"));
-        assert!(errors("- a").contains("a mock script must be an object"));
+        for case in include_str!("mistakes.txt").trim_end().split("\n\n") {
+            let (said, script): (Vec<_>, Vec<_>) = case.lines().partition(|line| line.starts_with("! "));
+            let error = Script::parse(&Source::new("m", script.join("\n"))).expect_err(case).to_string();
+            assert_eq!(error.lines().map(|line| format!("! {line}")).collect::<Vec<_>>(), said, "{case}");
+        }
     }
 
     #[test]

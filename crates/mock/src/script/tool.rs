@@ -127,39 +127,6 @@ mod tests {
     use crate::script::Script;
     use rehearse_document::Source;
 
-    fn errors(text: &str) -> String {
-        Script::parse(&Source::new("m", text)).expect_err(text).to_string()
-    }
-
-    #[test]
-    fn a_structured_reply_that_breaks_its_schema_is_refused_when_read() {
-        let text =
-            "tools: [{ name: t, outputSchema: { type: object, required: [ok] }, reply: { structured: { no: 1 } } }]";
-        assert!(errors(text).contains("breaks the tool's outputSchema"), "{}", errors(text));
-        let text = "tools: [{ name: t, outputSchema: { type: object }, reply: plain }]";
-        assert!(errors(text).contains("must give `structured` replies"), "{}", errors(text));
-    }
-
-    #[test]
-    fn members_that_break_the_protocol_are_refused() {
-        for (text, message) in [
-            ("tools: [{ name: t, inputSchema: { type: string } }]", "an inputSchema must have `type: object`"),
-            ("tools: [{ name: t, description: 5 }]", "expected a string"),
-            ("tools: [{ name: t, annotations: x }]", "expected an object"),
-            ("tools: [{ name: t, reply: { content: [{ type: text }] } }]", "a `text` block needs a `text`"),
-            (
-                "tools: [{ name: t, reply: { content: [{ type: image, data: aGk= }] } }]",
-                "an `image` block needs a `mimeType`",
-            ),
-            ("tools: [{ name: t, reply: { text: x, _meta: [1] } }]", "expected an object"),
-            ("tools: [{ name: t, reply: { result: {}, _meta: {} } }]", "there is no `_meta` beside `result`"),
-            ("tools: [{ name: t, reply: { result: { _meta: 1 } } }]", "expected an object"),
-            ("tools: [{ name: t, steps: [{ progress: { progress: abc } }, { reply: x }] }]", "`progress` is a number"),
-        ] {
-            assert!(errors(text).contains(message), "{}", errors(text));
-        }
-    }
-
     #[test]
     fn an_unchecked_tool_may_break_the_protocol() {
         let text = "tools: [{ name: t, unchecked: true, inputSchema: { type: string }, reply: x }]";
