@@ -43,6 +43,8 @@ const LARGE: usize = 64 << 10;
 const MOST_ROUNDS: usize = 5;
 /// How soon the answer to a request follows an error without an id that is about something else.
 const SETTLES: Duration = Duration::from_millis(100);
+/// What every message has.
+const MARK: &[u8] = b"\"jsonrpc\"";
 /// More bytes than a pipe holds.
 const PIPE: usize = 256 << 10;
 /// How long a process may take to exit; longer, if its processes take long to start.
@@ -526,7 +528,11 @@ impl ProbeConnection {
         if frame.direction != Direction::ServerToClient {
             return false;
         }
-        let Some(message) = parse(frame) else { return frame.bytes.trim_ascii_start().starts_with(b"{") };
+        // Another line may be a log.
+        if !frame.bytes.windows(MARK.len()).any(|part| part == MARK) {
+            return false;
+        }
+        let Some(message) = parse(frame) else { return true };
         let is_sent = || {
             let frames = self.wire.recorder().since(self.wire.recorder().start());
             frames.iter().any(|sent| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{StatusCode, header::CONTENT_TYPE};
 use rehearse_client::{ConnectError, ServerParams, Target, other_path};
-use rehearse_conformance::without_mark;
+use rehearse_conformance::{is_header, without_mark};
 use rehearse_protocol::{
     Direction, Era, Event, EventKind, Frame, ProcessEvent, Trace, Version,
     http::{EVENT_STREAM, JSON, media_type},
@@ -51,7 +51,7 @@ pub(crate) struct Refusal {
     is_late: bool,
     /// Whether the server took no message, so that no answer was waited for.
     is_broken: bool,
-    /// Whether the server has left unread what it got.
+    /// Whether the server left unread what it got at the end.
     is_unread: bool,
     /// How long the answer was waited for.
     limit: Duration,
@@ -167,6 +167,12 @@ pub(crate) fn unanswered(refusals: &[Refusal]) -> Vec<(Version, String)> {
     silent.map(|(version, (_, text))| (version, text)).collect()
 }
 
+/// Whether a trace has something that was meant as a message.
+pub(crate) fn has_message(trace: &Trace) -> bool {
+    let mut received = trace.frames().filter(|frame| frame.direction == Direction::ServerToClient);
+    received.any(|frame| is_message(&frame.bytes) || is_header(&frame.bytes))
+}
+
 /// Whether a line is a message, however wrong.
 fn is_message(line: &[u8]) -> bool {
     let message: Value = serde_json::from_slice(without_mark(line)).unwrap_or_default();
@@ -182,7 +188,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
         _ if refusal.is_broken => format!("the server closed its input before it answered `{method}`"),
         _ => {
             let (limit, unread) =
-                (refusal.limit, if refusal.is_unread { ", and read nothing of its input" } else { "" });
+                (refusal.limit, if refusal.is_unread { ", and does not read its input" } else { "" });
             format!("the server did not answer `{method}` within {limit:?}{unread}; --start-timeout waits longer")
         }
     };

@@ -8,14 +8,14 @@ use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, cases, judge_selected,
 };
-use rehearse_protocol::{Era, Trace, Version};
+use rehearse_protocol::{Era, Trace, Transport, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion};
 use tokio::time::Instant;
 
 use crate::{
     CheckEvent, CheckOptions,
     connection::KEPT_BYTES,
-    detection::{Attempt, Negotiated, Refusal, attempt, candidates, no_version, unanswered},
+    detection::{Attempt, Negotiated, Refusal, attempt, candidates, has_message, no_version, unanswered},
     effects, lists,
     options::{Budget, MOST_KEPT},
     prober::{Extent, Prober},
@@ -370,6 +370,9 @@ const OPENING: [&str; 4] = ["lsse.", "io.line.", "rpc.envelope.", "rpc.id."];
 
 /// What can be said of a server that does not get as far as the handshake; `None` if what it sent is in order.
 fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options: &CheckOptions) -> Option<VersionRun> {
+    if params.target.transport() != Transport::Sse && !has_message(&trace) {
+        return None;
+    }
     let transport = params.target.transport();
     let facts = server::facts(params, options);
     let outcomes = judge_selected(&Evidence::new(&[&trace], version, transport, facts), options.selected());

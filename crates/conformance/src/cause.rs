@@ -45,29 +45,37 @@ fn find_tainted(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckO
     }
 }
 
-/// The checks that name a capability without its methods.
-const WORKS: [&str; 3] = ["life.caps.tools-works", "life.caps.resources-works", "life.caps.prompts-works"];
+/// The checks that name a capability without its methods, and the beginning of those.
+const WORKS: [(&str, &str); 3] = [
+    ("life.caps.tools-works", "tools/"),
+    ("life.caps.resources-works", "resources/"),
+    ("life.caps.prompts-works", "prompts/"),
+];
 
 /// A server that declares a capability and has no methods for it violates every rule about their answers.
 fn find_missing(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
-    let mut answers: HashMap<&str, Vec<_>> = HashMap::new();
-    for call in evidence.calls().filter(|call| call.response.is_some()) {
-        answers.entry(call.method()).or_default().push(call);
-    }
-    answers.retain(|_, calls| calls.iter().all(|call| call.error_code() == Some(METHOD_NOT_FOUND)));
-    let missing: HashSet<_> = answers.values().flatten().filter_map(|call| Some(call.response?.place)).collect();
+    let is_cause = |check: &Check| WORKS.iter().any(|(id, _)| *id == check.id);
+    let causes = outcomes.iter().filter(|(check, outcome)| is_cause(check) && is_open(outcome));
+    let causes: Vec<_> = causes.map(|(check, outcome)| (check.id.as_str(), outcome.verdict)).collect();
     let other = others_places(evidence);
-    let is_of_missing = |violation: &Violation| {
-        let mut own = violation.places.iter().filter(|place| !other.contains(place)).peekable();
-        own.peek().is_some() && own.all(|place| missing.contains(place))
-    };
-    let follows = |outcome: &CheckOutcome| is_open(outcome) && outcome.judgement.violations.iter().all(is_of_missing);
-    let is_cause = |check: &Check| WORKS.contains(&check.id.as_str());
-    let mut causes = outcomes.iter().filter(|(check, outcome)| is_cause(check) && follows(outcome));
-    let Some((id, verdict)) = causes.next().map(|(check, it)| (check.id.as_str(), it.verdict)) else { return };
-    for (check, outcome) in outcomes.iter_mut() {
-        if !is_cause(check) && outcome.verdict >= verdict && follows(outcome) {
-            follow(outcome, id);
+    let mut missing: HashSet<EventRef> = HashSet::new();
+    for (id, verdict) in causes {
+        let prefix = WORKS.iter().find(|(cause, _)| *cause == id).map_or("", |(_, prefix)| prefix);
+        let calls = evidence.calls().filter(|call| call.method().starts_with(prefix) && call.response.is_some());
+        let mut answers: HashMap<&str, Vec<_>> = HashMap::new();
+        calls.for_each(|call| answers.entry(call.method()).or_default().push(call));
+        answers.retain(|_, calls| calls.iter().all(|call| call.error_code() == Some(METHOD_NOT_FOUND)));
+        missing.extend(answers.values().flatten().filter_map(|call| Some(call.response?.place)));
+        let is_of_missing = |violation: &Violation| {
+            let mut own = violation.places.iter().filter(|place| !other.contains(place)).peekable();
+            own.peek().is_some() && own.all(|place| missing.contains(place))
+        };
+        for (check, outcome) in outcomes.iter_mut().filter(|(_, outcome)| is_open(outcome)) {
+            let is_optional = check.id == "life.caps.subscribe-works";
+            let follows = || outcome.judgement.violations.iter().all(is_of_missing);
+            if !is_cause(check) && !is_optional && outcome.verdict >= verdict && follows() {
+                follow(outcome, id);
+            }
         }
     }
 }

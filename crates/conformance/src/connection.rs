@@ -494,6 +494,11 @@ pub(crate) fn json(bytes: &[u8]) -> Value {
     serde_json::from_str(&String::from_utf8_lossy(bytes)).unwrap_or_default()
 }
 
+/// Whether a line is a header before a message, as the Language Server Protocol has it.
+pub fn is_header(line: &[u8]) -> bool {
+    line.to_ascii_lowercase().starts_with(b"content-length:")
+}
+
 /// The bytes of a line without a byte order mark.
 pub fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)

@@ -44,7 +44,7 @@ pub use areas::cases;
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, CaseGroup, ISSUER, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
 pub use check::{Check, Confirmation, Level, Role, checks, checks_of, judge_all, judge_selected};
-pub use connection::{Connection, HttpExchange, without_mark};
+pub use connection::{Connection, HttpExchange, is_header, without_mark};
 pub use evidence::Evidence;
 pub use facts::{Facts, Fetched};
 pub use flow::Flow;

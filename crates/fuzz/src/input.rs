@@ -93,7 +93,7 @@ impl Iterator for Inputs<'_> {
         }
         let (target, validator) = (self.target, self.validator.as_ref());
         let mut drawn = self.random.by_ref().take(DRAWS).filter(|it| target.can_send(it));
-        let found = drawn.find(|it| validator.is_none_or(|validator| validator.is_valid(it)));
+        let found = drawn.find(|it| it.is_object() && validator.is_none_or(|validator| validator.is_valid(it)));
         let usual = target.usual.first();
         let found = found.or_else(|| usual.cloned()).unwrap_or_else(|| json!({}));
         self.count += 1;

@@ -157,6 +157,10 @@ fn of_error(error: &RpcError, expected: &Expected<'_>) -> Option<Wrong> {
     }
     let text = shortened(&error.message, QUOTED);
     let kind = expected.target.id.kind;
+    // How arguments are refused that are no object is the work of an SDK.
+    if expected.params.get("arguments").is_some_and(|arguments| !arguments.is_object()) {
+        return None;
+    }
     let says = match error.code {
         INTERNAL_ERROR if is_uri(expected) => {
             let right = match kind {

@@ -314,7 +314,7 @@ async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
     let error = checked.error.unwrap_or_default();
     assert!(
         error.contains(
-            "within 400ms, and read nothing of its input; --start-timeout waits longer; its standard output is not MCP: starting"
+            "within 400ms, and does not read its input; --start-timeout waits longer; its standard output is not MCP: starting"
         ),
         "{error}"
     );

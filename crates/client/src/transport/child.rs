@@ -183,7 +183,7 @@ impl Child {
     }
 
     pub(crate) fn set_exit_grace(&mut self, grace: Duration) {
-        self.grace = StopGrace { exit: grace, others: grace, terminate: grace, ..self.grace };
+        self.grace = StopGrace { exit: grace, others: self.grace.others.min(grace), terminate: grace, ..self.grace };
     }
 
     /// Waits for the process, whose standard input is closed, to exit, at most until `shutdown` is cancelled; then

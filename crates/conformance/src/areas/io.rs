@@ -12,7 +12,9 @@ use super::common::{
     is_usually_answered, survives,
 };
 use super::query::Query;
-use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message, without_mark};
+use crate::{
+    Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level, Material, Message, is_header, without_mark,
+};
 
 /// How long a server may take to exit, unless it takes long to start.
 const EXIT: Duration = Duration::from_secs(2);
@@ -21,9 +23,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.line.no-embedded-newline", no_newline),
     ("io.line.no-header", |e, j| {
         let lines = e.received().filter(|it| !it.is_in_batch);
-        lines.must(j, |line| !is_header(line), |line| format!("the line {}", text(line)));
+        lines.must(j, |line| !is_header(line.bytes), |line| format!("the line {}", text(line)));
     }),
-    ("io.stdout.only-messages", |e, j| lines(e, j, |_, line| !is_header(line))),
+    ("io.stdout.only-messages", |e, j| lines(e, j, |_, line| !is_header(line.bytes))),
     ("io.stdout.from-start", |e, j| lines(e, j, is_before_requests)),
     ("io.stdout.at-exit", |e, j| lines(e, j, is_after_end)),
     ("io.stdout.utf8", |e, j| {
@@ -159,11 +161,6 @@ pub(super) fn cases(material: &Material) -> Vec<Case> {
         Case::bytes("stdin/blank", CaseGroup::Input, "").unanswered(),
         Case::bytes("stdin/after-blank", CaseGroup::Input, body("blank")),
     ]
-}
-
-/// Whether a line is a header before a message, as the Language Server Protocol has it.
-fn is_header(line: &Message<'_>) -> bool {
-    line.bytes.to_ascii_lowercase().starts_with(b"content-length:")
 }
 
 fn is_before_requests(connection: &Connection<'_>, line: &Message<'_>) -> bool {

@@ -122,9 +122,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let Some(content) = result.get("structuredContent") else { continue };
             if let Ok(validator) = compile(schema) {
                 let error = validator.validate(content).err().map(|error| error.to_string());
-                j.check_at(error.is_none(), name(&call), call.places(), || error.unwrap_or_default());
+                let is_wrong = error.is_some();
+                j.check_at(!is_wrong, name(&call), call.places(), || error.unwrap_or_default());
                 // Only a client that compares it, whatever the result says, cannot read such an error.
-                j.at_level_if(result["isError"] == true, Level::Derived);
+                j.at_level_if(is_wrong && result["isError"] == true, Level::Derived);
             }
         }
     }),

@@ -57,7 +57,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for (_, http) in e.exchanges() {
             let is_read = http.header("access-control-allow-origin").is_some() && http.header(SESSION_HEADER).is_some();
             let Some(place) = http.response.filter(|_| is_read) else { continue };
-            let shown = http.header("access-control-expose-headers").unwrap_or_default();
+            let lines = http.headers.into_iter().flat_map(|headers| headers.get_all("access-control-expose-headers"));
+            let shown = lines.filter_map(|line| line.to_str().ok()).collect::<Vec<_>>().join(", ");
             let mut names = shown.split(',').map(str::trim);
             let holds = names.any(|name| name == "*" || name.eq_ignore_ascii_case(SESSION_HEADER));
             j.check_at(holds, None, vec![http.request, place], || format!("`Access-Control-Expose-Headers: {shown}`"));
