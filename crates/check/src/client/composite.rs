@@ -25,77 +25,35 @@ use super::{
     merge::{Conflict, merge},
 };
 
+macro_rules! composites {
+    ($([$($name:literal)*])*) => {
+        &[$(&[$($name),*]),*]
+    };
+}
+
 /// The acts of each composite act, in the order in which they are merged.
-const COMPOSITES: &[&[&str]] = &[
-    &[
-        "capability",
-        "instructions",
-        "members",
-        "plain-tools",
-        "odd-names",
-        "same-names",
-        "broken-schema",
-        "unknown-dialect",
-        "huge-schema",
-        "huge-description",
-        "content",
-        "contents",
-        "roots",
-        "odd-progress",
-        "lingers",
-    ],
-    &[
-        "noise",
-        "odd-notifications",
-        "strays",
-        "odd-cancellations",
-        "flood",
-        "completed",
-        "two-in-one",
-        "untagged",
-        "burst",
-        "slow-call",
-        "stderr",
-    ],
-    &[
-        "pages",
-        "json",
-        "media-type",
-        "stateless",
-        "untyped",
-        "nameless",
-        "ttl-negative",
-        "listen-cut",
-        "late-answers",
-        "mismatch-once",
-        "stderr-flood",
-    ],
+const COMPOSITES: &[&[&str]] = composites! {
+    ["capability" "instructions" "members" "plain-tools" "odd-names" "same-names" "broken-schema" "unknown-dialect"
+     "huge-schema" "huge-description" "content" "contents" "roots" "odd-progress" "lingers"]
+    ["noise" "odd-notifications" "strays" "odd-cancellations" "flood" "completed" "two-in-one" "untagged" "burst"
+     "slow-call" "stderr"]
+    ["pages" "json" "media-type" "stateless" "untyped" "nameless" "ttl-negative" "listen-cut" "late-answers"
+     "mismatch-once" "stderr-flood"]
     // An unknown field belongs to the event that follows.
-    &[
-        "streams",
-        "comments",
-        "line-ends",
-        "event-types",
-        "fields",
-        "notices",
-        "duplicates",
-        "renamed",
-        "stray-request",
-        "content-empty",
-        "ttl-short",
-    ],
+    ["streams" "comments" "line-ends" "event-types" "fields" "notices" "duplicates" "renamed" "stray-request"
+     "content-empty" "ttl-short"]
     // A byte order mark spoils the first line: of the data, if nothing comes before it.
-    &["bom", "data-lines", "no-space", "large", "odd-session", "headers", "structured", "reorder", "changes"],
-    &["pieces", "rounds", "canaries", "tasks", "apps"],
-    &["legacy-1", "tasks-legacy"],
-    &["legacy-2", "version-2025-11-25", "page-required"],
-    &["legacy-3", "version-2025-06-18"],
-    &["legacy-4", "version-2025-03-26"],
-    &["legacy-silent", "version-2024-11-05"],
-    &["version-once", "rounds-state", "rounds-endless", "missing-capability"],
-    &["error-data", "content-unknown", "cut-call", "resume"],
-    &["unknown-method", "mismatch", "modern-ids"],
-];
+    ["bom" "data-lines" "no-space" "large" "odd-session" "headers" "structured" "reorder" "changes"]
+    ["pieces" "rounds" "canaries" "tasks" "apps"]
+    ["legacy-1" "tasks-legacy"]
+    ["legacy-2" "version-2025-11-25" "page-required"]
+    ["legacy-3" "version-2025-06-18"]
+    ["legacy-4" "version-2025-03-26"]
+    ["legacy-silent" "version-2024-11-05"]
+    ["version-once" "rounds-state" "rounds-endless" "missing-capability"]
+    ["error-data" "content-unknown" "cut-call" "resume"]
+    ["unknown-method" "mismatch" "modern-ids"]
+};
 
 /// The acts that are about calls, and the tool that they are about in a composite act.
 const CALLED: &[(&str, &str)] = &[
