@@ -204,7 +204,7 @@ fn a_violation_of_several_versions_and_transports_is_one_entry() {
     let shown = text(&mut result(&[Transport::Stdio, Transport::Http], &checks), 80);
     assert_eq!(shown.matches("MUST   in all 4 versions").count(), 1, "{shown}");
     assert!(shown.contains("failed   8 checks: 4 failed, 4 not tested"), "{shown}");
-    assert!(shown.contains("Not tested: 1\n    1  no tool may be called\n"), "{shown}");
+    assert!(shown.contains("Not tested: 1; 4 in all versions together\n    1  no tool may be called\n"), "{shown}");
     assert!(shown.contains("again: rehearse check --stdio 'node server.js' --seed 1 --only tools.list.name-charset"));
 }
 
@@ -221,7 +221,7 @@ fn what_matters_most_stands_at_the_end() {
     let parts = ["JSON-RPC", "✓ kept", "Not tested: 6", "▲ The rule of ping", "✗ The rule of tools", "\nfailed"];
     let at: Vec<_> = parts.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"))).collect();
     assert!(at.is_sorted(), "{at:?} {text}");
-    let untested = "Not tested: 6\n    1  use --budget\n    1  reason 0\n    1  reason 1\n    3  for other reasons";
+    let untested = "Not tested: 6; 12 in all versions together\n    1  use --budget\n    1  reason 0\n    1  reason 1\n    3  for other reasons";
     assert!(text.contains(untested), "{text}");
     let layout = Layout { width: 80, is_verbose: true, ..Layout::default() };
     assert!(shown(&mut result(&[Transport::Stdio], &checks), &layout).contains("reason 4: rpc.a.b4"));

@@ -346,7 +346,7 @@ async fn a_call_that_a_session_cancels_ends_at_rmcp() {
 async fn a_check_finds_what_rmcp_is_known_to_violate() {
     let (server, _received) = everything();
     let (versions, checks) = (vec![Version::V2025_03_26], vec!["rpc.*".to_owned()]);
-    let options = CheckOptions { versions, checks, ..CheckOptions::default() };
+    let options = CheckOptions { versions, checks, counts_sdk: true, ..CheckOptions::default() };
     let failures = check(&ServerParams::new("everything", server.target()), &options).await.checked.failures();
     // rmcp takes a batch for a message that it cannot read.
     let is_known = |failure: &String| failure.starts_with("2025-03-26 rpc.batch.receive: ");
