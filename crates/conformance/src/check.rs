@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CheckOutcome, CheckVerdict, Evidence, Judgement,
     areas::{self, Judge},
-    cause,
+    cause, citation,
     evidence::has_missed,
     sdk,
 };
@@ -110,7 +110,8 @@ pub struct Check {
     /// The ids of the official conformance suite.
     #[serde(default)]
     pub official: Vec<String>,
-    /// The section of the specification in each version, as `basic#messages`.
+    /// The section of the specification in each version, as `basic#messages`, or an address. One of another document
+    /// than the specification holds for all older versions without their own.
     pub sections: BTreeMap<Version, String>,
     /// How a violation is looked at again that depends on time or order, so that another run may not show it.
     #[serde(default)]
@@ -159,10 +160,7 @@ impl Check {
             Some(section) => (version, section.as_str()),
             None => self.sections.iter().next_back().map_or((version, ""), |(version, section)| (*version, section)),
         };
-        if section.starts_with("https://") {
-            return section.to_owned();
-        }
-        format!("https://modelcontextprotocol.io/specification/{version}/{section}")
+        citation::link(version, section)
     }
 
     /// Why the rule does not apply, if it does not.

@@ -22,6 +22,7 @@ mod call;
 mod case;
 mod cause;
 mod check;
+mod citation;
 mod connection;
 #[cfg(test)]
 mod docs;
