@@ -187,8 +187,7 @@ fn said(refusal: &Refusal) -> (u8, String) {
         (_, true) => format!("the server did not answer `{method}` before the time of --budget was over"),
         _ if refusal.is_broken => format!("the server closed its input before it answered `{method}`"),
         _ => {
-            let (limit, unread) =
-                (refusal.limit, if refusal.is_unread { ", and does not read its input" } else { "" });
+            let (limit, unread) = (refusal.limit, if refusal.is_unread { ", and does not read its input" } else { "" });
             format!("the server did not answer `{method}` within {limit:?}{unread}; --start-timeout waits longer")
         }
     };

@@ -295,7 +295,8 @@ fn resource(e: &Evidence<'_>, j: &mut Judgement) {
         let resource = metadata["resource"].as_str().and_then(|text| Url::parse(text).ok());
         let is_right = |resource: &Url| {
             let (path, own) = (resource.path(), endpoint.path());
-            let is_same = resource.query().is_none_or(|it| endpoint.query() == Some(it)) && resource.fragment().is_none();
+            let is_same =
+                resource.query().is_none_or(|it| endpoint.query() == Some(it)) && resource.fragment().is_none();
             let is_identical = is_same && (path == own || path == own.trim_end_matches('/'));
             is_same_origin(resource, &endpoint) && (is_identical || (is_of_root(http) && path == "/"))
         };

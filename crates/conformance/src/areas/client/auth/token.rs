@@ -190,7 +190,8 @@ fn refresh(e: &Evidence<'_>, j: &mut Judgement) {
             j.at_level_if(!is_refresh, Level::Info);
             // RFC 6749, section 6.
             let is_replaced = |it: &Asked<'_>| {
-                let used = it.param("refresh_token").filter(|_| it.http.response.is_some_and(|came| came < next.http.request));
+                let used =
+                    it.param("refresh_token").filter(|_| it.http.response.is_some_and(|came| came < next.http.request));
                 let is_other = it.answer()["refresh_token"].as_str().is_some_and(|new| Some(new) != used);
                 used.is_some() && used == next.param("refresh_token") && is_other
             };
