@@ -158,9 +158,13 @@ impl OrderedWriter {
                 let writer = writer.as_mut().ok_or(WireError::Closed)?;
                 recorder.record(Direction::ClientToServer, bytes.clone());
                 let length = bytes.len() as u64 + 1;
-                writer.write(bytes).await?;
+                // Before the server has it: one that ends at once is gone before the write returns.
                 written.fetch_add(length, Ordering::Relaxed);
-                Ok(())
+                let sent = writer.write(bytes).await;
+                if sent.is_err() {
+                    written.fetch_sub(length, Ordering::Relaxed);
+                }
+                sent
             };
             tokio::select! {
                 biased;
