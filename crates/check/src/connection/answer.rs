@@ -1,8 +1,16 @@
 //! What comes back for a message.
 
+use std::time::Duration;
+
 use rehearse_conformance::without_mark;
 use rehearse_protocol::{Direction, Event, Frame};
 use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{LEAST_WAIT, ProbeConnection};
+
+/// What every message has.
+const MARK: &[u8] = b"\"jsonrpc\"";
 
 /// What came back.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +26,74 @@ impl Answer {
 
     pub(crate) fn into_result(self) -> Option<Value> {
         self.message?.get_mut("result").map(Value::take)
+    }
+}
+
+impl ProbeConnection {
+    /// Waits for the response with this id, or in this exchange, among the events from `read` on, and meanwhile answers the
+    /// server's requests. Over a pipe an error without an id is taken for it if none follows so soon: it may be about
+    /// something else.
+    pub(super) async fn wait_for_answer(
+        &mut self,
+        mut read: usize,
+        limit: Duration,
+        id: Option<&Value>,
+        exchange: Option<u32>,
+        settles: Duration,
+    ) -> Option<Frame> {
+        let mut end = Instant::now() + limit;
+        let (mut anonymous, mut has_stray) = (None, false);
+        loop {
+            self.answer_requests().await;
+            let recorder = self.wire.recorder();
+            let events = recorder.read(&mut read);
+            if let Some(frame) = answer_among(&events, id, exchange) {
+                return Some(frame);
+            }
+            if exchange.is_none() && !has_stray {
+                has_stray = events.iter().filter_map(Event::frame).any(|frame| self.is_stray(frame));
+                if has_stray {
+                    end = end.min(Instant::now() + LEAST_WAIT);
+                }
+            }
+            if anonymous.is_none() && exchange.is_none() {
+                anonymous = answer_among(&events, None, None);
+                if anonymous.is_some() {
+                    end = end.min(Instant::now() + settles);
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            // A server that sends without end would be read without end.
+            if left.is_zero() || self.is_over_limit() {
+                return anonymous;
+            }
+            if self.replied < read {
+                continue;
+            }
+            if !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
+                return anonymous;
+            }
+        }
+    }
+
+    /// Whether a frame was meant as an answer and is that of no request: it cannot be read, or nothing was sent with its id.
+    fn is_stray(&self, frame: &Frame) -> bool {
+        if frame.direction != Direction::ServerToClient {
+            return false;
+        }
+        // Another line may be a log.
+        if !frame.bytes.windows(MARK.len()).any(|part| part == MARK) {
+            return false;
+        }
+        let Some(message) = parse(frame) else { return true };
+        let is_sent = || {
+            let frames = self.wire.recorder().since(self.wire.recorder().start());
+            frames.iter().any(|sent| {
+                let sent = parse(sent).filter(|_| sent.direction == Direction::ClientToServer);
+                sent.is_some_and(|sent| sent.get("id").is_some_and(|id| is_answer(frame, Some(id))))
+            })
+        };
+        message.get("method").is_none() && (message.get("result").is_some() || has_id(&message)) && !is_sent()
     }
 }
 

@@ -300,6 +300,20 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn an_answer_to_the_handshake_with_another_id_is_the_failure() {
+    let script = r#"while read -r line; do echo '{"jsonrpc":"2.0","id":77,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'; done"#;
+    let args = vec!["-c".to_owned(), script.to_owned()];
+    let target = Target::Stdio(CommandSpec { program: "sh".to_owned(), args, ..CommandSpec::default() });
+    // Nothing waits so long for an answer that has come.
+    let options = CheckOptions { start_timeout: Duration::from_secs(3600), ..CheckOptions::default() };
+    let checked = check(&ServerParams::new("server", target), &options).await.checked;
+    let checks = checked.versions.iter().flat_map(|version| &version.checks);
+    let verdict = checks.filter(|check| check.id == "rpc.id.echo-value").map(|check| check.verdict).next();
+    assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn a_process_that_hangs_is_waited_for_once_and_its_line_is_shown() {
     let opened = Arc::new(AtomicUsize::new(0));
     let counted = opened.clone();

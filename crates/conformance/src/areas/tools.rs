@@ -91,7 +91,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("tools.call.arguments-wrong-type", |e, j| e.case("unknown-names/tool-array").responded().must_get(j, is_refused)),
     ("tools.call.arguments-survives", |e, j| {
         survives(e, j, "malformed/arguments");
-        // Over HTTP a server may live on and serve nobody any more.
+        // Over HTTP a server may live on and fail at every request.
         let control = e.case("malformed/control-arguments").find(|call| call.status() >= Some(500));
         let Some((control, call)) = control.zip(e.case("malformed/arguments").last()) else { return };
         let was_served = e.calls_of(control.method()).plain().any(|call| call.is_served());
