@@ -3,6 +3,7 @@
 //! The traces are real: our client does the work of an application against mocks. A bad client sends one thing otherwise.
 
 mod base;
+mod parallel;
 mod slow;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};

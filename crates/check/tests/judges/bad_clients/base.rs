@@ -23,15 +23,14 @@ use super::BadClient;
 /// How long our client waits for what never comes.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// How long it waits for any other answer: a busy machine is slow.
-const LONG_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(600);
 /// How many mocks run at the same time.
 const AT_ONCE: usize = 24;
 
+/// A server that has everything.
+pub(super) const EVERYTHING: &str = include_str!("../../../../../mock-servers/everything.yaml");
 /// Servers that have everything, and what only a wire shows, beside those of the acts.
-const MORE: [(&str, &str); 2] = [
-    ("everything", include_str!("../../../../../mock-servers/everything.yaml")),
-    ("wire", include_str!("../../scripts/wire.yaml")),
-];
+const MORE: [(&str, &str); 2] = [("everything", EVERYTHING), ("wire", include_str!("../../scripts/wire.yaml"))];
 
 /// What a conformant client did with a server.
 pub(super) struct Base {
@@ -131,7 +130,7 @@ fn as_process(base: &Base) -> Base {
 }
 
 /// Lists everything, and uses one or a few of each.
-async fn work(server: &MockServer, transport: Transport, version: Version, patience: Duration) {
+pub(super) async fn work(server: &MockServer, transport: Transport, version: Version, patience: Duration) {
     let at = Endpoint { url: server.url(transport).expect("a URL"), headers: Vec::new() };
     let target = match transport {
         Transport::Http => Target::Http(at),
