@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Judge;
 use super::common::{connection, shown, silence, survives};
 use super::query::{Query, elements};
-use crate::{Call, Evidence, Judgement, Kind, Level, Message};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Level, Message};
 
 pub(super) const CAPABILITIES: &str = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
 const ELICIT: &str = "elicitation/create";
@@ -412,8 +412,11 @@ fn elicitation_ids<'e>(evidence: &'e Evidence<'_>) -> HashSet<(usize, &'e str)> 
 /// Checks that a call ends after the client refused what it asks.
 fn ends(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
     for call in e.case(case).filter(|call| call.request.kind == Kind::Request) {
-        let is_over = connection(e, call.request.place).is_some_and(|it| it.closed.is_some());
-        if call.response.is_some() || is_over {
+        let is_refused = |connection: &Connection<'_>| {
+            let mut asked = connection.asks().filter(|ask| ask.request.place > call.request.place).peekable();
+            connection.closed.is_some() && asked.peek().is_some() && asked.all(|ask| !ask.responses.is_empty())
+        };
+        if call.response.is_some() || connection(e, call.request.place).is_some_and(is_refused) {
             j.check_call(call.response.is_some(), &call);
         }
     }

@@ -169,11 +169,13 @@ pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
 }
 
 /// Whether a request has its answer, or was given enough time for it: a slow server may still be busy with an earlier one,
-/// unless it has answered a later one.
+/// unless it has answered a later one, and may wait for what it has asked the client.
 pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call: &Call<'_>) -> bool {
     let patience = evidence.facts.patience;
     let is_passed_over = || connection.waited(call.request) >= patience && is_alive_after(connection, call);
-    call.is_answered() || connection.silence_after(call.request) >= patience || is_passed_over()
+    let is_late = || connection.silence_after(call.request) >= patience || is_passed_over();
+    let has_asked = || connection.asks().any(|ask| ask.request.place > call.request.place && ask.responses.is_empty());
+    call.is_answered() || (is_late() && !has_asked())
 }
 
 /// Whether a request that was sent later on the connection has an answer.

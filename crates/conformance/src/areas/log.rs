@@ -1,6 +1,6 @@
 //! Log messages.
 
-use rehearse_protocol::names::META_LOG_LEVEL;
+use rehearse_protocol::{Transport, names::META_LOG_LEVEL};
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     time::Duration,
@@ -123,20 +123,27 @@ fn severity(level: &Value) -> Option<usize> {
     LEVELS.iter().position(|it| level == it)
 }
 
-/// Messages of a call for which only errors are wanted, of a tool that has logged less.
+/// Messages of a call for which only errors are wanted, of a tool that has logged less. What comes while an earlier call or
+/// the change of the level is open may be of before.
 fn threshold(e: &Evidence<'_>, j: &mut Judgement) {
     let error = severity(&json!("error"));
-    let minor = |call: &Call<'_>| -> Option<Message<'_>> {
-        let connection = connection(e, call.request.place)?;
-        let mut messages = connection.on_the_way(call).filter(|it| it.method() == Some(MESSAGE));
-        messages.find(|it| severity(it.at("/params/level")) < error).cloned()
+    let minor = |call: &Call<'_>| -> Vec<Message<'_>> {
+        let Some(connection) = connection(e, call.request.place) else { return Vec::new() };
+        let messages = connection.on_the_way(call).filter(|it| it.method() == Some(MESSAGE));
+        messages.filter(|it| severity(it.at("/params/level")) < error).cloned().collect()
     };
     let talks = |name: &Value| {
-        e.case("calls/log-debug").any(|it| it.request.at("/params/name") == name && minor(&it).is_some())
+        e.case("calls/log-debug").any(|it| it.request.at("/params/name") == name && !minor(&it).is_empty())
     };
+    let earlier: Vec<_> = e.case("calls/log-debug").chain(e.case("lists/log-level/error")).collect();
     for call in e.case("calls/log-error").responded() {
         let name = call.request.at("/params/name");
-        let found = minor(&call);
+        let is_open = |earlier: &Call<'_>, at: EventRef| {
+            let shares = earlier.request.place.connection == at.connection && e.transport != Transport::Http;
+            shares && earlier.response.is_none_or(|it| it.place > at)
+        };
+        let mut messages = minor(&call).into_iter();
+        let found = messages.find(|message| !earlier.iter().any(|it| is_open(it, message.place)));
         if found.is_some() || talks(name) {
             let level = found.as_ref().map(|it| shown(it.at("/params/level"))).unwrap_or_default();
             j.check_subject(
