@@ -37,67 +37,31 @@
 
 #![warn(missing_docs)]
 
-mod action;
-mod action_runner;
-mod agent_expectations;
-mod agent_step;
-mod answers;
-mod capture_check;
-mod cell_run;
-mod client_requests;
-mod config_servers;
-mod connections;
 mod coverage;
-mod error;
-mod eval_runner;
-mod evaluation;
-mod expectations;
-mod final_answer;
-mod hooks;
-mod host;
-mod hub_runner;
+mod file;
 mod keys;
-mod limit;
-mod model;
-mod model_list;
-mod named_file;
-mod notification;
-mod observation;
-mod pause;
 #[cfg(feature = "check")]
 mod recorded;
-mod redaction;
-#[cfg(feature = "check")]
-mod replay;
 mod run;
-mod running_server;
-mod server;
 mod snapshot;
-mod step;
 mod surface;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "check")]
-mod volatile;
 
-pub use action::{Action, Completion, CompletionTarget, ListenFilter, ToolCall};
-pub use agent_expectations::AgentLog;
-pub use answers::parse_answers;
 pub use coverage::Usage;
-pub use expectations::Expectations;
-pub use hooks::{CellServer, RecordSink, TrafficHooks, TrafficJudge};
-pub use host::Host;
+pub use file::{
+    Action, Completion, CompletionTarget, Expectations, Host, ListenFilter, Matrix, ModelDefinition, ModelOptions,
+    NetworkCommand, Scenario, ScenarioError, ServerKind, ServerSpec, Step, StepCondition, TargetSpec, ToolCall,
+    find_scenarios, parse_answers,
+};
 pub use keys::schema;
-pub use model::{Matrix, Scenario, ScenarioError, find_scenarios};
-pub use model_list::{ModelDefinition, ModelOptions};
-pub use observation::{Observation, StepOutcome};
 #[cfg(feature = "check")]
-pub use recorded::RecordedScenario;
-pub use redaction::{Redaction, RedactionRule};
-#[cfg(feature = "check")]
-pub use replay::{Replay, ReplayTarget, replay};
-pub use run::{Plan, RunEvent, RunOptions, Selection, run};
-pub use server::{NetworkCommand, ServerKind, ServerSpec, TargetSpec};
-pub use snapshot::{RecordedSnapshot, SnapshotMode, SnapshotScope, SnapshotSpec, read as read_snapshot};
-pub use step::{Step, StepCondition};
+pub use recorded::{RecordedScenario, Replay, ReplayTarget, replay};
+pub use run::{
+    CellServer, Plan, RecordSink, RecordedSnapshot, RunEvent, RunOptions, Selection, SnapshotMode, TrafficHooks,
+    TrafficJudge, run,
+};
+pub use snapshot::{
+    AgentLog, Observation, Redaction, RedactionRule, SnapshotScope, SnapshotSpec, StepOutcome, read as read_snapshot,
+};
 pub use surface::read_surface;

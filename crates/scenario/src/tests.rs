@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Plan, RunOptions, Scenario, Selection, run};
+use super::{Plan, RunOptions, Selection, file::Scenario, run};
 use rehearse_client::Target;
 use rehearse_document::Source;
 use rehearse_mock::script::BuiltinScript;
