@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rehearse_net::http_client::HttpError;
+use rehearse_net::http_client::{HttpError, builder, is_loopback};
 use reqwest::{StatusCode, header::USER_AGENT, redirect};
 
-use crate::transport::web;
+use super::url::parse_url;
 
 /// Why there is no content.
 #[derive(Debug, thiserror::Error)]
@@ -27,8 +27,8 @@ pub enum DownloadError {
 /// # Errors
 /// Why there is no content: the connection, the status, or the time limit.
 pub async fn download(url: &str, limit: Duration, max_size: usize) -> Result<Option<Vec<u8>>, DownloadError> {
-    let url = web::parse_url(url, &["http", "https"]).map_err(|error| DownloadError::Url(error.to_string()))?;
-    let builder = web::builder(web::is_loopback(&url)).redirect(redirect::Policy::limited(5)).timeout(limit);
+    let url = parse_url(url, &["http", "https"]).map_err(DownloadError::Url)?;
+    let builder = builder(is_loopback(&url)).redirect(redirect::Policy::limited(5)).timeout(limit);
     let client = builder.build().map_err(HttpError::from)?;
     let agent = concat!("rehearse/", env!("CARGO_PKG_VERSION"));
     let mut response = client.get(url).header(USER_AGENT, agent).send().await.map_err(HttpError::from)?;

@@ -21,8 +21,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     ClientRecorder, CommandSpec, StderrLine, StderrSink, StopGrace,
-    stderr::stderr_excerpt,
-    transport::{Child, OpenError, child::listen},
+    transport::{Child, OpenError, child::listen, stderr::stderr_excerpt},
 };
 
 /// How long another server may take to accept a connection.

@@ -2,13 +2,17 @@
 
 use std::{fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answers, CommandSpec, ConnectError, oauth};
+use super::{
+    CommandSpec, Endpoint,
+    exchange::{Answers, ClientInfo, ConnectError},
+    oauth,
+    url::parse_url,
+};
 use crate::transport::web;
-use rehearse_net::pipe;
+use rehearse_net::{http_client::display_url, pipe};
 use rehearse_protocol::Transport;
 
 /// How to reach one server.
@@ -50,33 +54,6 @@ pub struct ServerParams {
     pub shutdown: CancellationToken,
 }
 
-/// The name of the client for servers (2026-07-28, `Implementation`). As JSON, it is the member `clientInfo`.
-///
-/// ```
-/// use rehearse_client::ClientInfo;
-///
-/// let named: ClientInfo = serde_json::from_str(r#"{"name":"cpe","title":"CPE"}"#)?;
-/// assert_eq!((&*named.name, &named.version), ("cpe", &ClientInfo::default().version));
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClientInfo {
-    /// The name for programs.
-    pub name: String,
-    /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// The version of the program.
-    pub version: String,
-}
-
-impl Default for ClientInfo {
-    fn default() -> Self {
-        ClientInfo { name: "rehearse".to_owned(), title: None, version: env!("CARGO_PKG_VERSION").to_owned() }
-    }
-}
-
 /// Where a server is.
 ///
 /// ```
@@ -110,19 +87,9 @@ impl Target {
     pub fn check(&self) -> Result<(), ConnectError> {
         let Some(at) = self.endpoint() else { return Ok(()) };
         let schemes = self.transport().schemes();
-        let checked = web::parse_url(&at.url, schemes).and_then(|_| web::header_map(&at.headers));
-        checked.map(drop).map_err(|error| ConnectError::Invalid(error.to_string()))
+        parse_url(&at.url, schemes).map_err(ConnectError::Invalid)?;
+        web::header_map(&at.headers).map(drop).map_err(|error| ConnectError::Invalid(error.to_string()))
     }
-}
-
-/// A URL, and headers for every HTTP request to it. Headers that the protocol sets itself
-/// ([`is_protocol_header`](rehearse_protocol::is_protocol_header)) are not sent.
-#[derive(Clone, Debug, Default)]
-pub struct Endpoint {
-    /// The URL of the MCP endpoint.
-    pub url: String,
-    /// Names and values.
-    pub headers: Vec<(String, String)>,
 }
 
 /// How long to wait for a server. Time in which a user authorizes the client is not included.
@@ -211,7 +178,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::Stdio(spec) => f.write_str(&spec.program),
-            Target::Http(at) | Target::Sse(at) | Target::Ws(at) => f.write_str(&web::display_url(&at.url)),
+            Target::Http(at) | Target::Sse(at) | Target::Ws(at) => f.write_str(&display_url(&at.url)),
             Target::Memory(_) => f.write_str("the server in this process"),
         }
     }

@@ -17,14 +17,12 @@ use super::{
     dpop,
     fetch::Fetcher,
     flow::{Discovery, Flow, NewToken},
+    middleware::{AuthHeader, AuthMiddleware, RefusedRequest},
     ssrf_guard::SsrfGuard,
     store::Record,
     token::Token,
 };
-use crate::transport::{
-    auth::{AuthHeader, AuthMiddleware, RefusedRequest},
-    web,
-};
+use crate::url::parse_url;
 use rehearse_protocol::Version;
 
 /// How often the same additional scopes are requested that the server demands again.
@@ -74,8 +72,7 @@ impl Authorizer {
             Some(("wss", rest)) => format!("https://{rest}"),
             _ => server.to_owned(),
         };
-        let server =
-            web::parse_url(&server, &["http", "https"]).map_err(|error| AuthError::Invalid(error.to_string()))?;
+        let server = parse_url(&server, &["http", "https"]).map_err(AuthError::Invalid)?;
         let Options { identity, grant, scopes, metadata_url, issuer, interaction, store } = options;
         let ssrf_guard = SsrfGuard::new(server.clone());
         let provider = match &grant {

@@ -5,8 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{AuthError, Prover, dpop::LastNonce, token::Token};
-use crate::transport::auth::AuthHeader;
+use super::{AuthError, Prover, dpop::LastNonce, middleware::AuthHeader, token::Token};
 
 /// The token in use.
 #[derive(Default)]

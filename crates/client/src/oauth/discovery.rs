@@ -4,7 +4,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::{AuthError, dpop, ssrf_guard::SsrfGuard};
-use crate::transport::web::display_url;
+use rehearse_net::http_client::display_url;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";

@@ -20,7 +20,8 @@ use super::{
     dpop::{self, PROOF},
     ssrf_guard::{BlockedAddress, SsrfGuard},
 };
-use crate::{recorder::ClientRecorder, transport::web};
+use crate::recorder::ClientRecorder;
+use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
 use rehearse_protocol::{Closed, Direction, Era, EventKind, Version};
 
 /// Replaces secrets in what is recorded.
@@ -108,7 +109,7 @@ impl Fetcher {
             if status == StatusCode::OK {
                 let body = body(response, &at).await?;
                 let read = serde_json::from_slice(&body);
-                web::note_body(&self.recorder, None, body);
+                self.recorder.note_body(None, body);
                 return match (read, location) {
                     (Ok(document), _) => Ok(Some(document)),
                     (Err(_), MetadataLocation::WellKnown) => Ok(None),
@@ -218,14 +219,14 @@ impl Fetcher {
     }
 
     fn client(&self, url: &Url) -> Result<&Client, AuthError> {
-        let is_near = web::is_loopback(url);
+        let is_near = is_loopback(url);
         let slot = if is_near { &self.near } else { &self.far };
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let builder = web::builder(is_near).timeout(LIMIT);
+        let builder = builder(is_near).timeout(LIMIT);
         let builder = builder.dns_resolver(Arc::new(self.ssrf_guard.clone()));
-        let client = builder.build().map_err(|error| AuthError::Invalid(web::describe(error)))?;
+        let client = builder.build().map_err(|error| AuthError::Invalid(describe(error)))?;
         Ok(slot.get_or_init(|| client))
     }
 
@@ -265,7 +266,7 @@ impl Fetcher {
         let status = response.status();
         let body = body(response, url).await?;
         if !status.is_success() {
-            web::note_body(&self.recorder, None, body.clone());
+            self.recorder.note_body(None, body.clone());
         }
         Ok((status, body))
     }
@@ -318,7 +319,7 @@ fn unreachable(url: &Url, error: reqwest::Error) -> AuthError {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     match causes.into_iter().any(|cause| cause.is::<BlockedAddress>()) {
         true => AuthError::Internal { url: url_text(url) },
-        false => AuthError::Unreachable { url: url_text(url), detail: web::describe(error) },
+        false => AuthError::Unreachable { url: url_text(url), detail: describe(error) },
     }
 }
 
@@ -327,5 +328,5 @@ fn http(url: &Url, status: StatusCode) -> AuthError {
 }
 
 fn url_text(url: &Url) -> String {
-    web::display_url(url.as_str())
+    display_url(url.as_str())
 }

@@ -19,7 +19,7 @@ use super::{
     store::{Issued, Record},
     token::{self, Token, TokenContext},
 };
-use crate::transport::web::display_url;
+use rehearse_net::http_client::display_url;
 
 /// The parts of a flow.
 #[derive(Debug)]

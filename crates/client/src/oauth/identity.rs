@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded::byte_serialize;
 
 use super::{AuthError, Secret, SigningKey, discovery::ServerMetadata};
-use crate::transport::web::is_loopback;
+use rehearse_net::http_client::is_loopback;
 
 /// The identity of the client. A registered id is used first, then the document, then dynamic registration.
 #[derive(Clone, Debug)]

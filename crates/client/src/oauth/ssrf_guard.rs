@@ -15,10 +15,8 @@ use tokio::net::lookup_host;
 use url::Host;
 
 use super::AuthError;
-use crate::transport::{
-    OpenError,
-    web::{display_url, is_loopback, parse_url},
-};
+use crate::url::parse_url;
+use rehearse_net::http_client::{display_url, is_loopback};
 
 /// Allows a server to name only hosts in its own network zone or a more public one. Hosts that the user has named are
 /// always allowed. Clones share the state. Hosts behind a proxy are resolved there, and only checked by their URL.
@@ -64,11 +62,11 @@ impl SsrfGuard {
     /// A guard for requests to a URL that a server has named.
     ///
     /// # Errors
-    /// [`OpenError::Invalid`] if the server may not name it.
-    pub(crate) fn of_named(server: &str, named: &Url) -> Result<SsrfGuard, OpenError> {
+    /// Says why the server may not name it.
+    pub(crate) fn of_named(server: &str, named: &Url) -> Result<SsrfGuard, String> {
         let guard = SsrfGuard::new(parse_url(server, &["http", "https"])?);
         let checked = guard.check(named.clone());
-        checked.map(|_| guard).map_err(|error| OpenError::Invalid(error.to_string()))
+        checked.map(|_| guard).map_err(|error| error.to_string())
     }
 
     /// Allows the host of a URL that the user has named.

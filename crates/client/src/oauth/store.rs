@@ -18,7 +18,7 @@ use super::{
     identity::{DynamicClient, StoredClient},
     token::Token,
 };
-use crate::transport::web::display_url;
+use rehearse_net::http_client::display_url;
 use rehearse_system::{IS_MACOS, private};
 
 /// How often to try to get the lock.

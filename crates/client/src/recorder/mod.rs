@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 mod unsolicited;
+pub(crate) mod unsolicited_tracker;
 mod waiter;
 
 use std::{
@@ -22,8 +23,8 @@ use tokio::{
     time::Instant,
 };
 
-pub use self::unsolicited::UnsolicitedFrame;
 use self::waiter::Waiter;
+pub use self::{unsolicited::UnsolicitedFrame, unsolicited_tracker::UnsolicitedPolicy};
 pub(crate) use self::{
     unsolicited::{UnsolicitedDetector, excerpt},
     waiter::{AcceptUnsolicited, MatchedFrame, ResponseFilter},
@@ -245,6 +246,13 @@ impl ClientRecorder {
         let detail = self.state().detail;
         if detail != Detail::Nothing {
             self.note_in(exchange, kind());
+        }
+    }
+
+    /// As [`ClientRecorder::note_detail`], for a body that is not a message.
+    pub(crate) fn note_body(&self, exchange: Option<u32>, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.note_detail(exchange, || EventKind::HttpBody { direction: Direction::ServerToClient, bytes });
         }
     }
 

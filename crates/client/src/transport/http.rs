@@ -11,14 +11,12 @@ use reqwest::{
 };
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
-use super::{
-    OpenError, WireError,
-    auth::{AuthHeader, AuthMiddleware},
-    events::EventReader,
-    headers::HeaderChange,
-    web,
+use super::{Endpoint, OpenError, WireError, events::EventReader, headers::HeaderChange, web};
+use crate::{
+    oauth::{AuthHeader, AuthMiddleware, SsrfGuard},
+    recorder::ClientRecorder,
+    url::parse_url,
 };
-use crate::{Endpoint, oauth::SsrfGuard, recorder::ClientRecorder};
 use rehearse_protocol::{
     Direction, EventKind, Frame, MessageHead, ParseError, Transport,
     http::{asked, is_event_stream, is_message},
@@ -130,13 +128,13 @@ impl HttpEndpoint {
         named_by: Option<&str>,
         recorder: ClientRecorder,
     ) -> Result<HttpEndpoint, OpenError> {
-        let mut url = web::parse_url(&at.url, transport.schemes())?;
+        let mut url = parse_url(&at.url, transport.schemes()).map_err(OpenError::Invalid)?;
         match url.scheme() {
             "ws" => drop(url.set_scheme("http")),
             "wss" => drop(url.set_scheme("https")),
             _ => {}
         }
-        let guard = named_by.map(|server| SsrfGuard::of_named(server, &url)).transpose()?;
+        let guard = named_by.map(|server| SsrfGuard::of_named(server, &url)).transpose().map_err(OpenError::Invalid)?;
         let (http, headers) = (web::client(&url, guard.as_ref())?, web::header_map(&at.headers)?);
         let auth = web::auth_for(&headers, auth);
         let http = Mutex::new(http);
@@ -266,7 +264,7 @@ impl HttpEndpoint {
         if is_frame {
             self.recorder.record_in(number, Direction::ServerToClient, body.clone());
         } else {
-            web::note_body(&self.recorder, number, body.clone());
+            self.recorder.note_body(number, body.clone());
         }
         self.recorder.note_detail(number, || EventKind::HttpEnd { is_whole: true });
         let body = if is_frame { ResponseBody::Message(body) } else { ResponseBody::Other(body) };

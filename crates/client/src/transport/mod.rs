@@ -4,9 +4,9 @@
 //! stdio, SSE, WebSocket and memory are a `Link` each, with frames that flow freely both ways; streamable HTTP is an
 //! `HttpEndpoint`. Each `open` returns when frames can be sent, before the MCP handshake.
 
-pub(crate) mod auth;
 pub(crate) mod child;
 mod duplex;
+mod endpoint;
 mod error;
 mod events;
 mod headers;
@@ -15,6 +15,7 @@ mod link;
 pub(crate) mod memory;
 pub(crate) mod sse;
 mod sse_poster;
+pub(crate) mod stderr;
 pub(crate) mod stdio;
 pub(crate) mod web;
 pub(crate) mod ws;
@@ -23,6 +24,7 @@ mod ws_stream;
 pub(crate) use child::Child;
 pub use child::{CommandSpec, LastLines, StderrLine, StderrSink, StopGrace};
 pub(crate) use duplex::{Incoming, Outgoing};
+pub use endpoint::Endpoint;
 pub(crate) use error::OpenError;
 pub use error::WireError;
 pub use headers::{HeaderChange, mirrored as mirrored_headers};
@@ -31,3 +33,4 @@ pub(crate) use http::{
 };
 pub use http::{WireExchange, WireRequest};
 pub(crate) use link::Link;
+pub use stderr::STDERR_HEADING;

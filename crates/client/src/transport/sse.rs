@@ -9,13 +9,12 @@ use reqwest::{
 
 use super::{
     Link, OpenError, WireError,
-    auth::AuthMiddleware,
     duplex::{Incoming, Outgoing},
     events::EventReader,
     sse_poster::Poster,
     web,
 };
-use crate::recorder::ClientRecorder;
+use crate::{oauth::AuthMiddleware, recorder::ClientRecorder, url::parse_url};
 use rehearse_protocol::{Closed, ClosedHow};
 
 /// Opens the stream and waits for the `endpoint` event.
@@ -28,7 +27,7 @@ pub(crate) async fn open(
     auth: Option<AuthMiddleware>,
     recorder: ClientRecorder,
 ) -> Result<Link, OpenError> {
-    let url = web::parse_url(url, &["http", "https"])?;
+    let url = parse_url(url, &["http", "https"]).map_err(OpenError::Invalid)?;
     let (http, headers) = (web::client(&url, None)?, web::header_map(headers)?);
     let auth = web::auth_for(&headers, auth);
     // This replaces a configured header.

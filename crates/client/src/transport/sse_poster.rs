@@ -8,8 +8,8 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap, HeaderValue},
 };
 
-use super::{WireError, auth::AuthMiddleware, web};
-use crate::recorder::ClientRecorder;
+use super::{WireError, web};
+use crate::{oauth::AuthMiddleware, recorder::ClientRecorder};
 
 /// Sends frames by POST to the endpoint that the server named.
 #[derive(Clone)]

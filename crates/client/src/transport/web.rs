@@ -9,12 +9,13 @@ use reqwest::{
     redirect,
 };
 
-use super::{
-    OpenError, WireError,
-    auth::{AuthMiddleware, RefusedRequest},
+use super::{OpenError, WireError};
+use crate::{
+    oauth::{AuthMiddleware, RefusedRequest, SsrfGuard},
+    recorder::ClientRecorder,
 };
-use crate::{oauth::SsrfGuard, recorder::ClientRecorder};
-pub(crate) use rehearse_net::http_client::{builder, describe, display_url, is_loopback};
+pub(crate) use rehearse_net::http_client::describe;
+use rehearse_net::http_client::{builder, display_url, is_loopback};
 use rehearse_protocol::{Direction, EventKind, is_protocol_header};
 
 const MAX_ERROR_BODY: usize = 64 << 10;
@@ -52,16 +53,6 @@ fn client_builder(url: &Url, guard: Option<&SsrfGuard>) -> ClientBuilder {
         Some(guard) => builder.dns_resolver(Arc::new(guard.clone())),
         None => builder,
     }
-}
-
-/// # Errors
-/// [`OpenError::Invalid`] if the text is not a URL of one of these schemes.
-pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, OpenError> {
-    let url = Url::parse(text).map_err(|error| OpenError::Invalid(format!("{text:?} is not a URL: {error}")))?;
-    if !schemes.contains(&url.scheme()) || url.host_str().is_none() {
-        return Err(OpenError::Invalid(format!("{text:?} must start with {}://", schemes.join(":// or "))));
-    }
-    Ok(url)
 }
 
 /// The headers, without those that the protocol sets itself.
@@ -192,7 +183,7 @@ pub(crate) async fn error_text(response: Response, recorder: &ClientRecorder) ->
     let (redirection, exchange) = (redirection(&response), exchange(&response));
     let body = error_body(response).await;
     let text = String::from_utf8_lossy(&body).into_owned();
-    note_body(recorder, exchange, body.into());
+    recorder.note_body(exchange, body.into());
     redirection.unwrap_or(text)
 }
 
@@ -212,13 +203,6 @@ pub(crate) fn redirection(response: &Response) -> Option<String> {
     })
 }
 
-/// Records a body that is not a message.
-pub(crate) fn note_body(recorder: &ClientRecorder, exchange: Option<u32>, body: Bytes) {
-    if !body.is_empty() {
-        recorder.note_detail(exchange, || EventKind::HttpBody { direction: Direction::ServerToClient, bytes: body });
-    }
-}
-
 /// The media type of an answer, lower case and without parameters.
 pub(crate) fn media_type(response: &Response) -> String {
     let value = response.headers().get(reqwest::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -230,9 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_url_or_header_is_named_without_the_value() {
-        let error = parse_url("ftp://x/", &["http", "https"]).expect_err("a wrong scheme").to_string();
-        assert_eq!(error, r#""ftp://x/" must start with http:// or https://"#);
+    fn a_bad_header_is_named_without_the_value() {
         let error = header_map(&[("a".into(), "se\ncret".into())]).expect_err("a newline").to_string();
         assert!(error.contains("\"a\"") && !error.contains("cret"), "{error}");
     }

@@ -9,12 +9,15 @@ use tokio_tungstenite::{
 
 use super::{
     Link, OpenError,
-    auth::{AuthMiddleware, RefusedRequest},
     duplex::{Incoming, OrderedWriter, Outgoing, Writer},
     web,
     ws_stream::{Socket, Stream},
 };
-use crate::{oauth::AuthError, recorder::ClientRecorder};
+use crate::{
+    oauth::{AuthError, AuthMiddleware, RefusedRequest},
+    recorder::ClientRecorder,
+    url::parse_url,
+};
 use rehearse_net::tls;
 use rehearse_protocol::{EventKind, MAX_FRAME};
 
@@ -30,7 +33,7 @@ pub(crate) async fn open(
     auth: Option<AuthMiddleware>,
     recorder: ClientRecorder,
 ) -> Result<Link, OpenError> {
-    let url = web::parse_url(url, &["ws", "wss"])?;
+    let url = parse_url(url, &["ws", "wss"]).map_err(OpenError::Invalid)?;
     let mut request = url.as_str().into_client_request().map_err(|error| OpenError::Invalid(error.to_string()))?;
     let headers = web::header_map(headers)?;
     let auth = web::auth_for(&headers, auth);
@@ -101,7 +104,7 @@ fn note(recorder: &ClientRecorder, number: u32, response: &http::Response<Option
         status: response.status(),
         headers: response.headers().clone(),
     });
-    web::note_body(recorder, Some(number), response.body().clone().unwrap_or_default().into());
+    recorder.note_body(Some(number), response.body().clone().unwrap_or_default().into());
 }
 
 fn refused(error: tungstenite::Error) -> OpenError {

@@ -14,7 +14,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{WireError, web};
+use super::WireError;
 use crate::recorder::ClientRecorder;
 use rehearse_protocol::{Closed, ClosedHow};
 
@@ -36,7 +36,7 @@ pub(crate) async fn next_frame(stream: &mut Stream) -> Result<Bytes, Closed> {
         return match stream.stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(text.into()),
             Some(Ok(Message::Binary(bytes))) => {
-                web::note_body(&stream.recorder, Some(stream.exchange), bytes.clone());
+                stream.recorder.note_body(Some(stream.exchange), bytes.clone());
                 Ok(bytes)
             }
             Some(Ok(Message::Close(Some(frame)))) => {

@@ -19,7 +19,7 @@ fn browser() -> (Browser, Arc<Mutex<Vec<Pages>>>) {
     let browser = Browser::new(move |url| {
         let url = url.to_owned();
         opened.lock().expect("no panic").push(tokio::spawn(async move {
-            let client = crate::transport::web::builder(true).redirect(reqwest::redirect::Policy::none());
+            let client = rehearse_net::http_client::builder(true).redirect(reqwest::redirect::Policy::none());
             let client = client.build().expect("a client");
             let response = client.get(&url).send().await.expect("a response");
             let back: reqwest::Url = response.headers()["location"].to_str().expect("text").parse().expect("a URL");

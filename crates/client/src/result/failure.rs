@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{malformed::Malformed, oauth::AuthError, recorder::UnsolicitedFrame, transport::WireError};
+use super::malformed::Malformed;
+use crate::{oauth::AuthError, recorder::UnsolicitedFrame, transport::WireError};
 use rehearse_protocol::RpcError;
 
 /// A request without a result. It describes the server, not a fault of the client. Messages show the text next to its
@@ -104,7 +105,7 @@ impl Failure {
         }
     }
 
-    pub(super) fn from_wire(error: WireError) -> Failure {
+    pub(crate) fn from_wire(error: WireError) -> Failure {
         match error {
             WireError::Status { status, body } => Failure::Http { status, body },
             WireError::Unauthorized(why) => Failure::Unauthorized(why),
@@ -114,7 +115,7 @@ impl Failure {
     }
 
     /// A frame without the id of the request that can only be its answer.
-    pub(super) fn from_unsolicited(unsolicited: UnsolicitedFrame) -> Failure {
+    pub(crate) fn from_unsolicited(unsolicited: UnsolicitedFrame) -> Failure {
         match unsolicited {
             UnsolicitedFrame::ErrorWithoutId(error) => Failure::Rpc(error),
             unsolicited => Failure::Malformed(unsolicited.to_string()),

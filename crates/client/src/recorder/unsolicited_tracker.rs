@@ -7,13 +7,13 @@ use rehearse_protocol::{Direction, Frame, MessageHead, ParseError};
 
 /// Which frames have been checked, and which unsolicited frames a request has taken for its answer.
 #[derive(Debug, Default)]
-pub(super) struct UnsolicitedTracker {
-    pub(super) detector: UnsolicitedDetector,
-    pub(super) next: usize,
+pub(crate) struct UnsolicitedTracker {
+    pub(crate) detector: UnsolicitedDetector,
+    pub(crate) next: usize,
     /// Whether frames were dropped before they were checked.
-    pub(super) has_gap: bool,
-    pub(super) taken: HashSet<usize>,
-    pub(super) ignored: UnsolicitedPolicy,
+    pub(crate) has_gap: bool,
+    pub(crate) taken: HashSet<usize>,
+    pub(crate) ignored: UnsolicitedPolicy,
 }
 
 /// What a request does about unsolicited frames: it ignores them and waits for its response, or, if no other request
@@ -33,7 +33,7 @@ pub enum UnsolicitedPolicy {
 impl UnsolicitedTracker {
     /// A tracker for a session after its handshake. Any JSON that answered a `server/discover` before the fallback to
     /// `initialize` is accepted, because it led to the fallback.
-    pub(super) fn from_handshake(recorder: &ClientRecorder) -> UnsolicitedTracker {
+    pub(crate) fn from_handshake(recorder: &ClientRecorder) -> UnsolicitedTracker {
         let initialized = |frame: &Frame| {
             let is_initialize =
                 matches!(frame.head(), Ok(MessageHead::Request { method, .. }) if **method == *"initialize");

@@ -7,7 +7,11 @@ use serde_json::{Map, Value, json, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{CallOptions, Failure, Session, ToolOutcome, call_options::wait_cancelled, deadline::Deadline};
+use super::{CallOptions, Session, call_options::wait_cancelled};
+use crate::{
+    connection::deadline::Deadline,
+    result::{Failure, ToolOutcome},
+};
 use rehearse_protocol::{Operation, RpcError};
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";

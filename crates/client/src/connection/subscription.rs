@@ -16,9 +16,9 @@ pub struct SubscriptionFilter {
 }
 
 /// An open `subscriptions/listen`.
-pub(super) struct Subscription {
-    pub(super) request: SentRequest,
-    pub(super) filter: SubscriptionFilter,
+pub(crate) struct Subscription {
+    pub(crate) request: SentRequest,
+    pub(crate) filter: SubscriptionFilter,
 }
 
 impl SubscriptionFilter {
@@ -27,11 +27,11 @@ impl SubscriptionFilter {
         SubscriptionFilter { uris: vec![uri.to_owned()], ..SubscriptionFilter::default() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty() && self.uris.is_empty()
     }
 
-    pub(super) fn to_json(&self) -> Map<String, Value> {
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
         let mut filter: Map<_, _> = self.lists.iter().map(|list| (flag(*list), true.into())).collect();
         if !self.uris.is_empty() {
             filter.insert("resourceSubscriptions".to_owned(), self.uris.clone().into());
@@ -40,7 +40,7 @@ impl SubscriptionFilter {
     }
 
     /// The notifications that the acknowledged filter lacks.
-    pub(super) fn missing_in(&self, acknowledged: &Value) -> Vec<String> {
+    pub(crate) fn missing_in(&self, acknowledged: &Value) -> Vec<String> {
         let lists = self.lists.iter().filter(|list| acknowledged[flag(**list)] != true);
         let lists = lists.map(|list| list.change().to_owned());
         let uris = acknowledged["resourceSubscriptions"].as_array();

@@ -1,7 +1,7 @@
 //! The unsolicited frames of a session.
 
-use super::{Session, UnsolicitedPolicy};
-use crate::recorder::{AcceptUnsolicited, UnsolicitedFrame};
+use super::Session;
+use crate::recorder::{AcceptUnsolicited, UnsolicitedFrame, UnsolicitedPolicy};
 
 impl Session {
     /// The unsolicited frames since the last call, without those that a request has taken for its answer.
@@ -27,7 +27,7 @@ impl Session {
     }
 
     /// Which unsolicited frames a request takes for its answer.
-    pub(super) fn accept_unsolicited(&self) -> AcceptUnsolicited {
+    pub(crate) fn accept_unsolicited(&self) -> AcceptUnsolicited {
         match self.unsolicited_tracker().ignored {
             UnsolicitedPolicy::FailOnAny => AcceptUnsolicited::Any,
             UnsolicitedPolicy::IgnoreOutput => AcceptUnsolicited::Responses,
@@ -36,12 +36,12 @@ impl Session {
     }
 
     /// Marks a frame as the answer of a request.
-    pub(super) fn take(&self, index: usize) {
+    pub(crate) fn take(&self, index: usize) {
         self.unsolicited_tracker().taken.insert(index);
     }
 
     /// Marks all frames from an index on as answers.
-    pub(super) fn take_since(&self, from: usize) {
+    pub(crate) fn take_since(&self, from: usize) {
         let end = self.recorder().end();
         self.unsolicited_tracker().taken.extend(from..end);
     }

@@ -4,10 +4,10 @@ use std::{io, time::Duration};
 
 use serde::Deserialize;
 
-use super::{handshake::HandshakeError, stderr::stderr_excerpt};
+use super::handshake::HandshakeError;
 use crate::{
     oauth::AuthError,
-    transport::{OpenError, WireError},
+    transport::{OpenError, WireError, stderr::stderr_excerpt},
 };
 use rehearse_protocol::Protocol;
 use rehearse_protocol::{
@@ -161,7 +161,7 @@ impl ConnectError {
         }
     }
 
-    pub(super) fn last_mut(&mut self) -> &mut ConnectError {
+    pub(crate) fn last_mut(&mut self) -> &mut ConnectError {
         match self {
             ConnectError::Both { initialize, .. } => initialize,
             error => error,
@@ -169,7 +169,7 @@ impl ConnectError {
     }
 
     /// What came of `initialize`, after this answer to `server/discover`. A server that says the same twice is quoted once.
-    pub(super) fn after(self, discover: Option<&str>) -> ConnectError {
+    pub(crate) fn after(self, discover: Option<&str>) -> ConnectError {
         match discover {
             Some(discover) if !self.to_string().contains(discover) => {
                 ConnectError::Both { discover: discover.to_owned(), initialize: Box::new(self) }
@@ -178,7 +178,7 @@ impl ConnectError {
         }
     }
 
-    pub(super) fn from_open(error: OpenError, target: &str) -> ConnectError {
+    pub(crate) fn from_open(error: OpenError, target: &str) -> ConnectError {
         let target = target.to_owned();
         match error {
             OpenError::Spawn { program, source } => ConnectError::Spawn { program, source },
@@ -192,7 +192,7 @@ impl ConnectError {
         }
     }
 
-    pub(super) fn from_handshake(error: HandshakeError, protocol: Protocol) -> ConnectError {
+    pub(crate) fn from_handshake(error: HandshakeError, protocol: Protocol) -> ConnectError {
         match error {
             HandshakeError::Refused(error) => {
                 ConnectError::Refused { error, is_newest_only: protocol.is_newest_only() }
@@ -205,7 +205,7 @@ impl ConnectError {
     }
 
     /// A message of the handshake could not be sent, or its HTTP response is no answer.
-    pub(super) fn from_wire(error: WireError, protocol: Protocol, target: &str, is_streamable: bool) -> ConnectError {
+    pub(crate) fn from_wire(error: WireError, protocol: Protocol, target: &str, is_streamable: bool) -> ConnectError {
         let target = target.to_owned();
         match error {
             WireError::Status { status, body } => {

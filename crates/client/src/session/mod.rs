@@ -1,5 +1,23 @@
 //! A live connection with one server.
 
+mod call;
+mod call_options;
+mod list;
+mod raw;
+mod request;
+mod rounds;
+pub mod skill;
+mod subscribe;
+mod task;
+mod unsolicited;
+
+pub use call::{CompletionReference, example_operation};
+pub use call_options::CallOptions;
+pub use list::{Listing, PageSource};
+pub use raw::RawReply;
+pub use rounds::FinalResult;
+pub use task::TaskRun;
+
 use std::{
     fmt,
     process::ExitStatus,
@@ -12,9 +30,12 @@ use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    Answers, ConnectError, Failure, PeerInfo, ServerParams, StderrSink, Timeouts, attempt::Attempts,
-    connection::Connection, deadline::Deadline, oauth::Authorizer, subscription::Subscription,
-    unsolicited_tracker::UnsolicitedTracker,
+    ServerParams, StderrSink, Timeouts,
+    connection::{Connection, attempt::Attempts, deadline::Deadline, subscription::Subscription},
+    exchange::{Answers, ConnectError, PeerInfo},
+    oauth::Authorizer,
+    recorder::unsolicited_tracker::UnsolicitedTracker,
+    result::Failure,
 };
 use crate::{
     recorder::{ClientRecorder, UnsolicitedFrame},

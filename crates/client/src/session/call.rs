@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{CallOptions, Failure, Session, ToolOutcome};
+use super::{CallOptions, Session};
+use crate::result::{Failure, ToolOutcome};
 use rehearse_document::json_schema::example;
 use rehearse_protocol::{Era, List, Operation};
 
@@ -18,7 +19,7 @@ pub enum CompletionReference<'a> {
 }
 
 impl Session {
-    /// Calls a tool. Requests of the server are answered with the session's [`Answers`](super::Answers), in 2026-07-28
+    /// Calls a tool. Requests of the server are answered with the session's [`Answers`](crate::Answers), in 2026-07-28
     /// by repeating the call (Multi Round-Trip Requests).
     ///
     /// # Errors
@@ -94,7 +95,7 @@ impl Session {
         self.request("logging/setLevel", Some(params), options).await.map(drop)
     }
 
-    pub(super) fn log_level_meta(&self) -> Option<Map<String, Value>> {
+    pub(crate) fn log_level_meta(&self) -> Option<Map<String, Value>> {
         let level = self.log_level().clone()?;
         Some(Map::from_iter([(LOG_LEVEL.to_owned(), level.into())]))
     }

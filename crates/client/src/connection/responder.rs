@@ -21,8 +21,11 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{Answer, Answers, Exchange, sender::MessageSender};
-use crate::recorder::ClientRecorder;
+use super::sender::MessageSender;
+use crate::{
+    exchange::{Answer, Answers, Exchange},
+    recorder::ClientRecorder,
+};
 use rehearse_protocol::{Frame, Id, Message, Notification, ParseError, Request, message::result};
 
 /// How many requests of a server may be open. The answers to a server that makes requests and does not read would fill

@@ -4,6 +4,6 @@
 pub const STDERR_HEADING: &str = "last lines of its standard error:";
 
 /// The last lines of standard error as the end of a message.
-pub(super) fn stderr_excerpt(lines: &[String]) -> String {
+pub(crate) fn stderr_excerpt(lines: &[String]) -> String {
     if lines.is_empty() { String::new() } else { format!("\n{STDERR_HEADING}\n  {}", lines.join("\n  ")) }
 }

@@ -7,11 +7,11 @@ use futures_util::future::FutureExt;
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 use tokio_util::sync::DropGuard;
 
-use super::{
-    Exchange,
-    sender::{MessageSender, Sending},
+use super::sender::{MessageSender, Sending};
+use crate::{
+    exchange::Exchange,
+    transport::{ResponseHead, WireError},
 };
-use crate::transport::{ResponseHead, WireError};
 use rehearse_protocol::{Era, Id};
 
 /// How long to wait until a cancellation is sent. It is queued by then, and is sent even without the wait.

@@ -5,9 +5,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Failure, HeaderChange, Session, sender::MessageSender};
+use super::Session;
 use crate::{
+    HeaderChange,
+    connection::sender::MessageSender,
     recorder::{MatchedFrame, ResponseFilter, UnsolicitedFrame},
+    result::Failure,
     transport::{Authorization, WireError, WireExchange},
 };
 use rehearse_protocol::{Direction, Frame, Message};

@@ -6,8 +6,9 @@ use rehearse_protocol::{Era, List};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{
-    CallOptions, Failure, Session,
+use super::{CallOptions, Session};
+use crate::result::{
+    Failure,
     malformed::{Malformed, check_item},
 };
 
@@ -109,7 +110,7 @@ impl Session {
         Ok(listing)
     }
 
-    pub(super) async fn list_into(
+    pub(crate) async fn list_into(
         &self,
         pages: &impl PageSource,
         listing: &mut Listing,

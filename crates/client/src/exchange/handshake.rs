@@ -5,7 +5,7 @@ use std::{borrow::Borrow, time::Duration};
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{ConnectError, Exchange, PeerInfo, PeerVersion, exchange::OutgoingRequest};
+use super::{ConnectError, Exchange, OutgoingRequest, PeerInfo, PeerVersion};
 use rehearse_protocol::{
     Era, Protocol, RpcError, Version,
     message::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},

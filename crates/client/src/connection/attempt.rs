@@ -15,12 +15,10 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    CommandSpec, ConnectError, PeerInfo, ServerParams, StderrSink, Target,
-    connection::{Connection, EXIT_PATIENCE, probe_timeout},
-    held_stderr::HeldStderr,
-};
+use super::{Connection, EXIT_PATIENCE, held_stderr::HeldStderr, probe_timeout};
 use crate::{
+    CommandSpec, ServerParams, StderrSink, Target,
+    exchange::{ConnectError, PeerInfo},
     recorder::{ClientRecorder, SeeAnother},
     transport::{Child, OpenError},
 };
@@ -33,10 +31,10 @@ const LEGACY: Protocol = Protocol::Exact(Version::LATEST_LEGACY);
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The result of a handshake.
-pub(super) type HandshakeResult = Result<PeerInfo, ConnectError>;
+pub(crate) type HandshakeResult = Result<PeerInfo, ConnectError>;
 
 /// The attempts to open a session: one, or two for a stdio server of an unknown era.
-pub(super) struct Attempts<'a> {
+pub(crate) struct Attempts<'a> {
     config: &'a ServerParams,
     target: &'a str,
     stderr: Option<StderrSink>,
@@ -50,14 +48,14 @@ pub(super) struct Attempts<'a> {
 
 /// Which attempt has a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AttemptNumber {
+pub(crate) enum AttemptNumber {
     First,
     Second,
 }
 
 impl<'a> Attempts<'a> {
     /// Opens the connection of the first attempt. What a refused probe causes goes to the sink only if `is_whole`.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         (config, target): (&'a ServerParams, &'a str),
         protocol: Protocol,
         (stderr, is_whole): (Option<StderrSink>, bool),
@@ -75,7 +73,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Performs the handshake on the connection of the first attempt.
-    pub(super) async fn handshake(&mut self, protocol: Protocol) -> (AttemptNumber, HandshakeResult) {
+    pub(crate) async fn handshake(&mut self, protocol: Protocol) -> (AttemptNumber, HandshakeResult) {
         let command = match &self.config.target {
             Target::Stdio(spec) if protocol == Protocol::Auto => spec,
             _ => match self.perform(protocol).await {
@@ -164,12 +162,12 @@ impl<'a> Attempts<'a> {
     }
 
     /// Whether a second process was started.
-    pub(super) fn has_second(&self) -> bool {
+    pub(crate) fn has_second(&self) -> bool {
         self.second.is_some()
     }
 
     /// The attempt whose process has written more to its standard error lately, and the last lines of it.
-    pub(super) fn last_lines(&self) -> (AttemptNumber, Vec<String>) {
+    pub(crate) fn last_lines(&self) -> (AttemptNumber, Vec<String>) {
         let second = self.second.as_ref().map(|second| second.wire.last_lines()).unwrap_or_default();
         match second.is_empty() {
             true => (AttemptNumber::First, self.first.wire.last_lines()),
@@ -178,7 +176,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Passes the standard error of one attempt on, and drops that of the other one.
-    pub(super) fn release_stderr(&self, number: AttemptNumber, handshake: Option<&HandshakeResult>) {
+    pub(crate) fn release_stderr(&self, number: AttemptNumber, handshake: Option<&HandshakeResult>) {
         let selected = if number == AttemptNumber::Second { self.held.last() } else { self.held.first() };
         let is_refused = matches!(handshake, Some(Ok(info)) if is_of_legacy_server(info));
         self.held.iter().for_each(|held| match selected.is_some_and(|selected| selected.is_same_as(held)) {
@@ -188,7 +186,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Makes one attempt the connection, and stops the process of the other one in a task.
-    pub(super) fn select(self, number: AttemptNumber) -> (Connection, Option<JoinHandle<()>>) {
+    pub(crate) fn select(self, number: AttemptNumber) -> (Connection, Option<JoinHandle<()>>) {
         let (selected, other) = match (number, self.second) {
             (AttemptNumber::Second, Some(second)) => (second, Some(self.first)),
             (_, second) => (self.first, second),
@@ -197,7 +195,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Stops all processes.
-    pub(super) async fn stop(self) {
+    pub(crate) async fn stop(self) {
         join(abandon(self.first), async {
             if let Some(second) = self.second {
                 abandon(second).await;

@@ -22,7 +22,7 @@ const HEADING: usize = 2;
 
 /// Holds lines back until the handshake has an answer. Clones share the lines.
 #[derive(Clone)]
-pub(super) struct HeldStderr(Arc<Mutex<State>>);
+pub(crate) struct HeldStderr(Arc<Mutex<State>>);
 
 struct State {
     sink: Option<StderrSink>,
@@ -32,13 +32,13 @@ struct State {
 
 impl HeldStderr {
     /// Must be called within a tokio runtime.
-    pub(super) fn new(sink: StderrSink) -> HeldStderr {
+    pub(crate) fn new(sink: StderrSink) -> HeldStderr {
         let state = Arc::new(Mutex::new(State { sink: Some(sink), lines: Some(VecDeque::new()) }));
         tokio::spawn(pass_old(Arc::downgrade(&state)));
         HeldStderr(state)
     }
 
-    pub(super) fn sink(&self) -> StderrSink {
+    pub(crate) fn sink(&self) -> StderrSink {
         let state = self.0.clone();
         Arc::new(move |line| {
             let mut state = state.lock();
@@ -51,7 +51,7 @@ impl HeldStderr {
     }
 
     /// Passes the lines on, and all further ones; without those about a probe that was refused.
-    pub(super) fn release(&self, is_refused: bool) {
+    pub(crate) fn release(&self, is_refused: bool) {
         let mut state = self.0.lock();
         let lines = state.lines.take().unwrap_or_default();
         let mut lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
@@ -61,12 +61,12 @@ impl HeldStderr {
         state.pass(lines);
     }
 
-    pub(super) fn is_same_as(&self, other: &HeldStderr) -> bool {
+    pub(crate) fn is_same_as(&self, other: &HeldStderr) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Drops the lines, and all further ones.
-    pub(super) fn discard(&self) {
+    pub(crate) fn discard(&self) {
         let mut state = self.0.lock();
         (state.sink, state.lines) = (None, None);
     }

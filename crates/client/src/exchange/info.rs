@@ -1,11 +1,38 @@
-//! What a server reports about itself.
+//! What client and server say about themselves.
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use rehearse_protocol::{Era, List, Version};
+
+/// The name of the client for servers (2026-07-28, `Implementation`). As JSON, it is the member `clientInfo`.
+///
+/// ```
+/// use rehearse_client::ClientInfo;
+///
+/// let named: ClientInfo = serde_json::from_str(r#"{"name":"cpe","title":"CPE"}"#)?;
+/// assert_eq!((&*named.name, &named.version), ("cpe", &ClientInfo::default().version));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClientInfo {
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The version of the program.
+    pub version: String,
+}
+
+impl Default for ClientInfo {
+    fn default() -> Self {
+        ClientInfo { name: "rehearse".to_owned(), title: None, version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+}
 
 /// The protocol version that a session speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +72,7 @@ impl PeerVersion {
         self.known().map_or(Era::Legacy, Version::era)
     }
 
-    pub(super) fn parse(text: &str) -> PeerVersion {
+    pub(crate) fn parse(text: &str) -> PeerVersion {
         text.parse().map_or_else(|_| PeerVersion::Unknown(text.to_owned()), PeerVersion::Known)
     }
 }
@@ -91,7 +118,7 @@ impl PeerInfo {
     ///
     /// # Errors
     /// Names the member that is wrong.
-    pub(super) fn read(result: &RawValue, version: PeerVersion) -> Result<PeerInfo, serde_json::Error> {
+    pub(crate) fn read(result: &RawValue, version: PeerVersion) -> Result<PeerInfo, serde_json::Error> {
         let members: Members = serde_json::from_str(result.get())?;
         Ok(PeerInfo {
             version,

@@ -1,6 +1,16 @@
 //! What a client says in one session, without IO: ids, `_meta` and headers by version, the handshake's requests, answers
 //! and cancellations.
 
+mod answers;
+mod connect;
+pub(crate) mod handshake;
+mod info;
+
+pub use answers::{Answer, AnswerScript, Answers, InputHandler, InputKind, InputRequest, ScopedAnswers};
+pub use connect::{ConnectError, other_path, wrong_output};
+pub use handshake::{Handshake, HandshakeError, HandshakeStep};
+pub use info::{ClientInfo, PeerInfo, PeerVersion};
+
 use std::collections::HashMap;
 
 use bytes::Bytes;
@@ -8,7 +18,6 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-use super::{Answer, ClientInfo, PeerVersion};
 use rehearse_document::{
     Source,
     mirrored::{ANNOTATION, MirroredParameters},

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 /// How to make one request.
 ///
 /// Every request carries a `progressToken`, which cannot be omitted. Read progress and log
-/// notifications of a request, and the token in the request itself, from [`Session::recorder`](super::Session::recorder).
+/// notifications of a request, and the token in the request itself, from [`Session::recorder`](crate::Session::recorder).
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
     /// Replaces the session's timeout. Progress does not extend it.
@@ -31,7 +31,7 @@ impl CallOptions {
     }
 }
 
-pub(super) async fn wait_cancelled(token: Option<CancellationToken>) {
+pub(crate) async fn wait_cancelled(token: Option<CancellationToken>) {
     match token {
         Some(token) => token.cancelled_owned().await,
         None => std::future::pending().await,

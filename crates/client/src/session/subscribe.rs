@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    CallOptions, Failure, Session, SubscriptionFilter, call_options::wait_cancelled, subscription::Subscription,
+use super::{CallOptions, Session, call_options::wait_cancelled};
+use crate::{
+    connection::{SubscriptionFilter, subscription::Subscription},
+    result::Failure,
 };
 use rehearse_protocol::{Direction, Era, Frame, Id, Message};
 

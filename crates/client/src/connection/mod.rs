@@ -1,5 +1,18 @@
 //! An open connection and what is said on it: all of a session that its handshake needs already.
 
+pub(crate) mod attempt;
+pub(crate) mod deadline;
+mod held_stderr;
+mod http_session;
+mod responder;
+pub(crate) mod sender;
+pub(crate) mod sent_request;
+pub(crate) mod subscription;
+mod wire;
+
+pub use subscription::SubscriptionFilter;
+pub use wire::Wire;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -9,20 +22,23 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use super::{
-    ConnectError, Exchange, Handshake, HandshakeStep, PeerInfo, ServerParams, StderrSink,
+use self::wire::Channel;
+use self::{
     deadline::Deadline,
-    exchange::OutgoingRequest,
-    handshake::HandshakeError,
     http_session::HttpSession,
     responder::{Responder, Stage},
     sender::MessageSender,
     sent_request::SentRequest,
 };
+use super::{
+    ServerParams, StderrSink,
+    exchange::{
+        ConnectError, Exchange, Handshake, HandshakeStep, OutgoingRequest, PeerInfo, handshake::HandshakeError,
+    },
+};
 use crate::{
     recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter},
     transport::{FrameSink, OpenError, ResponseHead, WireError},
-    wire::{Channel, Wire},
 };
 use rehearse_protocol::{
     Frame, Id, LineSplitter, Message, MessageHead, ParseError, Protocol, Transport, Version, message,

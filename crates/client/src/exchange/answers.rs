@@ -118,7 +118,7 @@ impl InputKind {
 impl Answer {
     /// The answer to a request whose cause has ended, if the server still waits for one (2025-11-25, Elicitation:
     /// Response Actions).
-    pub(super) fn for_withdrawn(method: &str) -> Answer {
+    pub(crate) fn for_withdrawn(method: &str) -> Answer {
         match InputKind::from_method(method) {
             Some(InputKind::Elicitation) => Answer::Result(json!({ "action": "cancel" })),
             _ => Answer::Error(RpcError::new(WITHDRAWN, "what this was asked for is over")),
@@ -169,7 +169,7 @@ impl Answers {
     }
 
     /// The answer to a request of this method, if there is one.
-    pub(super) async fn answer(&self, method: &str, params: Value) -> Option<Answer> {
+    pub(crate) async fn answer(&self, method: &str, params: Value) -> Option<Answer> {
         let kind = InputKind::from_method(method)?;
         match (self.next(kind), &self.0.handler) {
             (None, Some(handler)) => handler(InputRequest { kind, params }).await,
@@ -189,12 +189,12 @@ impl Answers {
     }
 
     /// Whether the client declares that it answers requests of this method.
-    pub(super) fn declares(&self, method: &str) -> bool {
+    pub(crate) fn declares(&self, method: &str) -> bool {
         method.split('/').next().is_some_and(|capability| self.capabilities().contains_key(capability))
     }
 
     /// The client's capabilities: every mode of the kinds with answers.
-    pub(super) fn capabilities(&self) -> Map<String, Value> {
+    pub(crate) fn capabilities(&self) -> Map<String, Value> {
         let capability = |kind: &InputKind| match kind {
             InputKind::Elicitation => ("elicitation".to_owned(), json!({ "form": {}, "url": {} })),
             InputKind::Sampling => ("sampling".to_owned(), json!({ "tools": {} })),

@@ -14,10 +14,13 @@ use http::{HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::{sync::watch, time::timeout};
 
-use super::{Exchange, HeaderChange};
-use crate::transport::{
-    Authorization, HttpEndpoint, ResponseBody, StreamEnd, WireError, WireExchange, WireRequest, WireResponse,
-    change_headers,
+use crate::{
+    HeaderChange,
+    exchange::Exchange,
+    transport::{
+        Authorization, HttpEndpoint, ResponseBody, StreamEnd, WireError, WireExchange, WireRequest, WireResponse,
+        change_headers,
+    },
 };
 use rehearse_protocol::{
     Era, Message,

@@ -9,8 +9,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{ConnectError, ServerParams, StderrSink, Target};
 use crate::{
+    ServerParams, StderrSink, Target,
+    exchange::ConnectError,
     recorder::ClientRecorder,
     transport::{
         Authorization, Child, FrameSink, HttpEndpoint, Incoming, Link, OpenError, Outgoing, WireError, WireExchange,
@@ -87,7 +88,7 @@ impl Wire {
         is_session: bool,
         recorder: ClientRecorder,
     ) -> Result<Wire, OpenError> {
-        let auth = || params.authorizer.as_ref().map(super::oauth::Authorizer::middleware);
+        let auth = || params.authorizer.as_ref().map(crate::oauth::Authorizer::middleware);
         let (transport, shutdown) = (params.target.transport(), params.shutdown.clone());
         let named_by = params.named_by.as_deref();
         let endpoint = |at| HttpEndpoint::new(at, transport, auth(), named_by, recorder.clone()).map(Arc::new);

@@ -7,14 +7,14 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::oauth::Authorizer;
+use crate::oauth::Authorizer;
 
 /// As long as no timeout.
 const FAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A deadline that is extended by the time in which a user authorizes the client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline<'a> {
+pub(crate) struct Deadline<'a> {
     first: Instant,
     authorizer: Option<&'a Authorizer>,
     /// How long authorizations by users took before it started.
@@ -23,24 +23,24 @@ pub(super) struct Deadline<'a> {
 
 impl<'a> Deadline<'a> {
     /// A deadline that expires after `limit`.
-    pub(super) fn from_now(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
+    pub(crate) fn from_now(limit: Duration, authorizer: Option<&'a Authorizer>) -> Deadline<'a> {
         let before = authorizer.map(Authorizer::paused).unwrap_or_default();
         let now = Instant::now();
         Deadline { first: now.checked_add(limit).unwrap_or(now + FAR), authorizer, before }
     }
 
     /// When it expires, unless another authorization extends it.
-    pub(super) fn instant(&self) -> Instant {
+    pub(crate) fn instant(&self) -> Instant {
         self.first + self.authorizer.map(|it| it.paused().saturating_sub(self.before)).unwrap_or_default()
     }
 
     /// The remaining time.
-    pub(super) fn remaining(&self) -> Duration {
+    pub(crate) fn remaining(&self) -> Duration {
         self.instant().saturating_duration_since(Instant::now())
     }
 
     /// Waits for the deadline, even if another future uses up the cooperative budget of the task.
-    pub(super) async fn wait(self) {
+    pub(crate) async fn wait(self) {
         loop {
             unconstrained(sleep_until(self.instant())).await;
             if self.instant() <= Instant::now() {

@@ -7,7 +7,11 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, CallOptions, Failure, Session, call_options::wait_cancelled, malformed::check_result};
+use super::{CallOptions, Session, call_options::wait_cancelled};
+use crate::{
+    exchange::Answer,
+    result::{Failure, malformed::check_result},
+};
 use rehearse_protocol::{Era, Operation};
 
 /// How often a server may ask for input.
@@ -71,7 +75,7 @@ impl Session {
         self.request_until_final(&method, Some(params), options).await?.complete(&method)
     }
 
-    /// Makes a request, and repeats it with the session's [`Answers`](super::Answers) while its result asks for input, all
+    /// Makes a request, and repeats it with the session's [`Answers`](crate::Answers) while its result asks for input, all
     /// within one timeout.
     ///
     /// # Errors
@@ -130,7 +134,7 @@ impl Session {
     ///
     /// # Errors
     /// One of them is not a request, or has no answer; the caller cancels it, or the connection ends.
-    pub(super) async fn answer(
+    pub(crate) async fn answer(
         &self,
         requests: &Map<String, Value>,
         cancel: Option<CancellationToken>,

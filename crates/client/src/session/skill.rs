@@ -7,7 +7,8 @@ use ring::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{CallOptions, Failure, Listing, Session};
+use super::{CallOptions, Listing, Session};
+use crate::result::Failure;
 use rehearse_document::{Source, parse_yaml};
 
 /// The name of the extension in `capabilities.extensions`.

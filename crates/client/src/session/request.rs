@@ -3,13 +3,12 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{
-    CallOptions, Failure, Session, call_options::wait_cancelled, connection::EXIT_PATIENCE, sent_request::SentRequest,
-    stderr::stderr_excerpt,
-};
+use super::{CallOptions, Session, call_options::wait_cancelled};
 use crate::{
+    connection::{EXIT_PATIENCE, sent_request::SentRequest},
     recorder::{MatchedFrame, ResponseFilter},
-    transport::WireError,
+    result::Failure,
+    transport::{WireError, stderr::stderr_excerpt},
 };
 use rehearse_protocol::{Frame, Id, Message, ParseError, Version, message::split_batch};
 
@@ -53,7 +52,7 @@ impl Session {
     }
 
     /// Sends a request, with what the session adds to the `_meta` of each.
-    pub(super) fn send(
+    pub(crate) fn send(
         &self,
         method: &str,
         params: Option<Map<String, Value>>,
@@ -73,7 +72,7 @@ impl Session {
     ///
     /// # Errors
     /// Any [`Failure`] but a timeout and a cancellation.
-    pub(super) async fn outcome(&self, sent: &mut SentRequest) -> Result<Box<RawValue>, Failure> {
+    pub(crate) async fn outcome(&self, sent: &mut SentRequest) -> Result<Box<RawValue>, Failure> {
         let (id, from) = (sent.id.clone(), sent.from);
         let wanted = ResponseFilter { unsolicited: self.accept_unsolicited(), ..ResponseFilter::of(&id) };
         let sent = tokio::select! {
@@ -123,7 +122,7 @@ impl Session {
     }
 
     /// A lost connection or response stream, with the reason if it is known.
-    pub(super) async fn disconnected(&self) -> Failure {
+    pub(crate) async fn disconnected(&self) -> Failure {
         let detail = self
             .recorder()
             .closed()

@@ -1,0 +1,10 @@
+//! What a request leads to: a result, or a failure.
+
+mod failure;
+pub(crate) mod malformed;
+mod outcome;
+mod output_schema;
+
+pub use failure::Failure;
+pub use malformed::{Malformed, check_item};
+pub use outcome::{Content, ToolOutcome};
