@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{Failure, config::sources::diagnostics, process_guard::program, style};
+use super::{Failure, process_guard::program, sources::diagnostics, style};
 use rehearse_agent::{
     CodeEngine, CodeMode,
     setup::{AgentSetup, SetupContext},

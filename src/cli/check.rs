@@ -34,11 +34,7 @@ use self::{
 use super::{
     Exit, Failure,
     job::Job,
-    mcp::{
-        authorization::stored_authorizer,
-        connection::duration,
-        target::{Server, TargetsArgs, print_no_servers},
-    },
+    mcp::target::{Server, TargetsArgs, authorization::stored_authorizer, connection::duration, print_no_servers},
     process_guard::block_on_guarded,
     repository,
     secrets::Secrets,
@@ -53,10 +49,7 @@ use rehearse_document::{nearest, text::matches_wildcard};
 use rehearse_protocol::{UnknownVersion, Version, trace_file::ConnectionInfo};
 use rehearse_report::{Format, check::CheckResult};
 
-pub(super) use {
-    browser::{BrowseArgs, browse},
-    trace::read as read_trace,
-};
+pub(super) use browser::{BrowseArgs, browse};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -13,10 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Exit, Failure, fuzz_corpus,
     job::Job,
-    mcp::{
-        connection::duration,
-        target::{Server, TargetArgs},
-    },
+    mcp::target::{Server, TargetArgs, connection::duration},
     output,
     process_guard::block_on_guarded,
     report::MoreReports,

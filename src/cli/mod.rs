@@ -24,6 +24,7 @@ mod input;
 mod job;
 mod log;
 mod mcp;
+mod mcp_command;
 mod mock;
 mod model;
 mod output;
@@ -42,6 +43,7 @@ mod serve;
 mod shard;
 mod signals;
 mod sinks;
+mod sources;
 mod spans;
 mod style;
 mod terminal_user;
@@ -143,7 +145,7 @@ enum Command {
     Fuzz(Box<fuzz::FuzzArgs>),
     Bench(bench::BenchArgs),
     Report(report::ReportArgs),
-    Mcp(Box<mcp::McpArgs>),
+    Mcp(Box<mcp_command::McpArgs>),
     Record(record::RecordArgs),
     Trace(trace::TraceArgs),
     Serve(serve::ServeArgs),
@@ -194,7 +196,7 @@ impl Command {
             Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
             Command::Config(args) => config::run(&args),
-            Command::Mcp(args) => mcp::run(&args),
+            Command::Mcp(args) => mcp_command::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Trace(args) => trace::run(&args),
             Command::Serve(args) => serve::run(&args),

@@ -7,10 +7,9 @@ use std::{
 
 use super::{
     Failure,
-    check::read_trace,
     mcp::target::TargetArgs,
     scenario_server::{scenario_server, variables, without_variables},
-    style,
+    style, trace_file,
 };
 use rehearse_client::Target;
 use rehearse_report::{RunResult, Totals};
@@ -58,7 +57,7 @@ impl ReplayArgs {
             };
         };
         let server = self.target.one("--stdio or --http")?;
-        let recorded = RecordedScenario::all(&read_trace(trace)?);
+        let recorded = RecordedScenario::all(&trace_file::read(trace)?);
         if recorded.is_empty() {
             return Err(Failure::Usage(format!("{} has no answered request in a known version", trace.display())));
         }

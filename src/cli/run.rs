@@ -28,7 +28,7 @@ use self::{
 use super::{
     Exit, Failure,
     job::Job,
-    mcp::connection::duration,
+    mcp::target::connection::duration,
     output,
     process_guard::{install_guard, runtime},
     profile::host_named,

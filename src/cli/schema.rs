@@ -1,9 +1,8 @@
 //! `rehearse schema`: JSON Schemas, for editors and for programs that read reports.
 
 use super::{
-    Exit, Failure,
-    config::{dialect, dialects},
-    output,
+    Exit, Failure, output,
+    sources::dialect_name::{dialect, dialects},
 };
 use rehearse_client_configs::dialect::{ALL, Dialect};
 use rehearse_mock::script;

@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Failure, secrets::Secrets};
+use super::{Failure, secrets::Secrets, style};
 use rehearse_client::{ClientRecorder, EventSink};
 use rehearse_client_configs::secret::{MASK, is_secret_name};
 use rehearse_net::Backlog;
@@ -293,6 +293,23 @@ fn hide_headers(secrets: &Secrets, headers: &mut HeaderMap) {
             *value = masked;
         }
     }
+}
+
+/// Reads a trace file.
+///
+/// # Errors
+/// It cannot be read, or is no trace.
+pub(super) fn read(path: &Path) -> Result<TraceFile, Failure> {
+    let unread = |error: &dyn std::fmt::Display| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    let bytes = std::fs::read(path).map_err(|error| unread(&error))?;
+    let file = TraceFile::parse(&bytes).map_err(|error| unread(&error))?;
+    if file.is_cut {
+        style::warn(&format!("a line of {} is cut", path.display()));
+    }
+    if file.connections.is_empty() {
+        return Err(unread(&"it has no connection"));
+    }
+    Ok(file)
 }
 
 #[cfg(test)]

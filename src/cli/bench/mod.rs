@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Exit, Failure,
     job::{INTERRUPTED_AGAIN, Job},
-    mcp::{
+    mcp::target::{
+        Server, TargetsArgs,
         connection::{duration, pause},
-        target::{Server, TargetsArgs, print_no_servers},
+        print_no_servers,
     },
     process_guard::{block_on_guarded, program},
     report::MoreReports,

@@ -22,7 +22,7 @@ use super::{
 use crate::cli::{
     Exit, Failure,
     job::{INTERRUPTED_AGAIN, Job},
-    mcp::connection::duration,
+    mcp::target::connection::duration,
     mock::parse_address,
     output,
     process_guard::{block_on_guarded, program},

@@ -1,10 +1,9 @@
 //! `--trace`: checks what a trace file has recorded.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use crate::cli::{Failure, style};
+use crate::cli::{Failure, style, trace_file};
 use rehearse_check::{CheckOptions, check_trace};
-use rehearse_protocol::trace_file::TraceFile;
 use rehearse_report::check::CheckedServer;
 use rehearse_system::program::quoted;
 
@@ -14,7 +13,7 @@ use rehearse_system::program::quoted;
 /// The file cannot be read, or is no trace.
 pub(super) fn check(path: &Path, options: &CheckOptions) -> Result<Vec<CheckedServer>, Failure> {
     let mut servers = Vec::new();
-    for recorded in check_trace(&read(path)?, options) {
+    for recorded in check_trace(&trace_file::read(path)?, options) {
         let (mut checked, left_out) = (recorded.checked, recorded.left_out);
         let (name, transport) = (&checked.target, checked.transport);
         if left_out > 0 {
@@ -25,21 +24,4 @@ pub(super) fn check(path: &Path, options: &CheckOptions) -> Result<Vec<CheckedSe
         servers.push(checked);
     }
     Ok(servers)
-}
-
-/// Reads a trace file.
-///
-/// # Errors
-/// It cannot be read, or is no trace.
-pub(in crate::cli) fn read(path: &Path) -> Result<TraceFile, Failure> {
-    let unread = |error: &dyn std::fmt::Display| Failure::Usage(format!("cannot read {}: {error}", path.display()));
-    let bytes = fs::read(path).map_err(|error| unread(&error))?;
-    let file = TraceFile::parse(&bytes).map_err(|error| unread(&error))?;
-    if file.is_cut {
-        style::warn(&format!("a line of {} is cut", path.display()));
-    }
-    if file.connections.is_empty() {
-        return Err(unread(&"it has no connection"));
-    }
-    Ok(file)
 }

@@ -8,16 +8,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     checked_file::CheckedFile,
-    resolved_server::{ResolvedServer, default_protocol, prepare},
     tool_names::{self, Described, Offer},
 };
 use crate::cli::{
     Failure,
     job::Job,
-    mcp::{list_tools::name_of, session::first_notices},
+    mcp::{list::list_tools::name_of, session::first_notices},
     process_guard::block_on_guarded,
     profile::tool_findings,
     secrets::Secrets,
+    sources::resolved_server::{ResolvedServer, default_protocol, prepare},
     style,
 };
 use rehearse_client::{

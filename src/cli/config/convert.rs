@@ -8,9 +8,10 @@ use std::{
 
 use clap::Args;
 
-use super::{Exit, Failure, dialect, dialects};
+use super::{Exit, Failure};
 use crate::cli::{
     input, output,
+    sources::dialect_name::{dialect, dialects},
     style::{self, BAD, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client_configs::{

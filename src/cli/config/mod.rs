@@ -4,22 +4,16 @@ mod checked_file;
 mod connect;
 mod convert;
 mod release;
-pub(crate) mod resolved_server;
 mod show;
-pub(crate) mod sources;
 mod tool_names;
 mod validate;
-mod walk;
 
 use std::ffi::OsString;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use self::sources::SourceArgs;
 pub(super) use self::validate::{ValidateArgs, run as validate};
 use super::{Exit, Failure};
-use rehearse_client_configs::dialect::{self, Dialect};
-use rehearse_document::nearest;
 
 /// Show or convert MCP client config files
 #[derive(Debug, Args)]
@@ -39,27 +33,6 @@ pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
         ConfigCommand::Convert(args) => convert::run(args),
         ConfigCommand::Show(args) => show::run(args),
     }
-}
-
-/// The dialect with this name.
-///
-/// # Errors
-/// The name is unknown; the error suggests the nearest.
-pub(super) fn dialect(name: &str) -> Result<&'static Dialect, String> {
-    dialect::by_name(name).ok_or_else(|| {
-        let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
-        let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
-        match near {
-            Some(near) => format!("did you mean `{near}`? There are {}", names.join(", ")),
-            None => format!("there are {}", names.join(", ")),
-        }
-    })
-}
-
-/// The dialects with their programs, one per line.
-pub(super) fn dialects() -> String {
-    let line = |dialect: &&Dialect| format!("  {:16} {}", dialect.name, dialect.program);
-    dialect::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Replaces the flag `--validate-config` by the subcommand, if no other command comes first.
@@ -84,14 +57,6 @@ pub(super) fn replace_validate_flag(args: impl Iterator<Item = OsString>) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_unknown_dialect_suggests_the_nearest_and_lists_all() {
-        assert_eq!(dialect("vscode").map(|dialect| dialect.program), Ok("Visual Studio Code"));
-        let error = dialect("Claude_Cod").expect_err("unknown");
-        assert!(error.starts_with("did you mean `claude-code`? There are claude-code, "), "{error}");
-        assert!(dialect("nothing like it").expect_err("unknown").starts_with("there are "));
-    }
 
     #[test]
     fn the_flag_is_the_command_at_any_position_among_options() {

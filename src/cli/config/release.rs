@@ -1,10 +1,14 @@
 //! `--connect`: the servers that release files describe, or that of `--stdio`.
 
-use super::{checked_file::CheckedFile, connect::Candidate, resolved_server::ResolvedServer};
+use super::{checked_file::CheckedFile, connect::Candidate};
 use crate::cli::{
     Exit, Failure,
-    mcp::{self, connection::ConnectionArgs, target::TargetArgs},
+    mcp::{
+        self,
+        target::{TargetArgs, connection::ConnectionArgs},
+    },
     secrets::Secrets,
+    sources::resolved_server::ResolvedServer,
 };
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{

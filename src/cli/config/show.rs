@@ -4,12 +4,9 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::{
-    SourceArgs,
-    sources::{MOST_SHOWN, check_readable, warnings},
-};
 use crate::cli::{
     Exit, Failure, Format, output,
+    sources::{MOST_SHOWN, SourceArgs, check_readable, warnings},
     style::{self, BAD, DIM, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client_configs::{

@@ -12,8 +12,19 @@ use std::{
 use clap::Args;
 use serde_json::json;
 
-use super::{checked_file::CheckedFile, connect, dialect, release, sources::MOST_SHOWN, walk, walk::FoundFiles};
-use crate::cli::{Exit, Failure, agent_config::check_agent, mcp::connection::duration, output, style};
+use super::{checked_file::CheckedFile, connect, release};
+use crate::cli::{
+    Exit, Failure,
+    agent_config::check_agent,
+    mcp::target::connection::duration,
+    output,
+    sources::{
+        MOST_SHOWN,
+        dialect_name::dialect,
+        walk::{self, FoundFiles},
+    },
+    style,
+};
 use rehearse_client_configs::{
     LintReport, Machine, codes,
     dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},

@@ -8,13 +8,13 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    check::read_trace,
-    config::SourceArgs,
-    mcp::connection::ConnectionArgs,
+    mcp::target::connection::ConnectionArgs,
     output,
     profile::{evidence, profile_named},
     report::MoreReports,
-    repository, style,
+    repository,
+    sources::SourceArgs,
+    style, trace_file,
 };
 use rehearse_diff::{Baseline, DiffSide, RecordedCall, accept, diff, read_calls};
 use rehearse_document::{Source, parse_yaml};
@@ -119,7 +119,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let baseline = args.baseline.as_ref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
     let baseline = baseline.unwrap_or_default();
     let profiles = args.profiles.iter().map(|name| profile_named(name)).collect::<Result<Vec<_>, _>>()?;
-    let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), file_calls(&read_trace(path)?))));
+    let calls = args.calls.iter().map(|path| Ok((path.display().to_string(), file_calls(&trace_file::read(path)?))));
     let calls = calls.collect::<Result<Vec<_>, Failure>>()?;
     if args.update && !Path::new(&args.old).is_file() {
         return Err(Failure::Usage(format!("--update writes a surface file, and {:?} is none", args.old)));

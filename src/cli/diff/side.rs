@@ -5,9 +5,12 @@ use std::{path::Path, sync::Arc};
 use super::file_calls;
 use crate::cli::{
     Exit, Failure,
-    check::read_trace,
-    config::SourceArgs,
-    mcp::{self, connection::ConnectionArgs, target::TargetArgs},
+    mcp::{
+        self,
+        target::{TargetArgs, connection::ConnectionArgs},
+    },
+    sources::SourceArgs,
+    trace_file,
 };
 use rehearse_diff::{DiffSide, Surface, read_snapshot, read_surface};
 use rehearse_document::{Node, Source, text::utf8};
@@ -57,7 +60,7 @@ fn of_file(path: &Path) -> Result<DiffSide, Failure> {
     let source = Source::read(path).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
     let head: String = source.text.chars().take(HEAD).collect();
     if head.contains("\"rehearse-trace\"") {
-        let file = read_trace(path)?;
+        let file = trace_file::read(path)?;
         let surface = read_surface(file.connections.iter().map(|connection| &connection.trace));
         return Ok(DiffSide { calls: file_calls(&file), ..DiffSide::new(&name, surface, None) });
     }

@@ -13,7 +13,7 @@ use std::{
 
 use super::{
     Exit, Failure,
-    mcp::{connection::duration, target::TargetArgs},
+    mcp::target::{TargetArgs, connection::duration},
     output,
 };
 

@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 use super::{InitArgs, WORKFLOW, write_new};
 use crate::cli::{
     Cli, Exit, Failure,
-    config::resolved_server::default_protocol,
     mcp::target::Server,
     output,
     process_guard::block_on_guarded,
     scenario_server::{scenario_server, variables, without_variables},
+    sources::resolved_server::default_protocol,
     style::{self, printable},
     trace_file::mask,
 };

@@ -5,7 +5,7 @@ use std::slice;
 use super::{InitArgs, package::source_of};
 use crate::cli::{
     Exit, Failure,
-    mcp::{self, connection::ConnectionArgs},
+    mcp::{self, target::connection::ConnectionArgs},
     output, style,
 };
 use rehearse_client::Target;

@@ -15,13 +15,14 @@ use self::{
 use super::{
     args::CommonArgs,
     arguments::Arguments,
-    call_tool::resolve_tool,
-    connection::PolicyArgs,
+    call::{
+        call_tool::resolve_tool,
+        tool_call::{ResolvedTool, ToolCall},
+    },
     error::{CommandError, exit_of},
     print::{print, print_json},
     session::{HubSession, run_with_user},
-    target::Select,
-    tool_call::{ResolvedTool, ToolCall},
+    target::{Select, connection::PolicyArgs},
 };
 use crate::cli::{
     Exit, Failure, Format,
@@ -43,7 +44,7 @@ policy that it declares.";
 /// Call a tool, and show the page of its app
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct AppArgs {
+pub(crate) struct AppArgs {
     /// The tool, and its arguments
     #[arg(value_name = "TOOL | NAME=VALUE", required = true)]
     words: Vec<String>,
@@ -62,7 +63,7 @@ pub(super) struct AppArgs {
     policy: PolicyArgs,
 }
 
-pub(super) fn run(args: &AppArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &AppArgs) -> Result<Exit, Failure> {
     if let Some(problem) = args.common.target.unquoted(&args.words) {
         return Err(Failure::Usage(problem));
     }

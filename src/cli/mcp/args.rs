@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::{
-    connection::{ConnectionArgs, RetryArgs},
     print::print_json,
-    target::{Select, Server, TargetArgs, check_single},
+    target::{
+        Select, Server, TargetArgs, check_single,
+        connection::{ConnectionArgs, RetryArgs},
+    },
 };
 use crate::cli::{Failure, Format};
 use rehearse_hub::HubOptions;
 
 /// The arguments of every command that connects to servers.
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct CommonArgs {
+pub(crate) struct CommonArgs {
     #[command(flatten)]
     print: FormatArgs,
     #[command(flatten)]

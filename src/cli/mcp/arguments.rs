@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::json_tokens::inexact_number;
+use super::print::json_tokens::inexact_number;
 use crate::cli::{Failure, usage_hint::wrong_arguments};
 use rehearse_document::{
     json_schema::{Type, View},

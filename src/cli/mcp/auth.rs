@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 
 use super::{
     args::FormatArgs,
-    authorization::{self, Consent},
-    print::{print, print_json},
-    target::{Select, Server, TargetArgs, check_single, print_no_servers},
-    trace::Tracer,
+    print::{print, print_json, trace::Tracer},
+    target::{
+        Select, Server, TargetArgs,
+        authorization::{self, Consent},
+        check_single, print_no_servers,
+    },
 };
 use crate::cli::{
     Exit, Failure, Format,
@@ -39,7 +41,7 @@ With --status the exit code is 1 if a token is missing or expired.";
 /// Get, show or delete the OAuth token of a server
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct AuthArgs {
+pub(crate) struct AuthArgs {
     /// The server [default: the only HTTP server; with --status, all of them]
     server: Option<String>,
     /// Show the issuer, scopes and expiry of the token
@@ -108,7 +110,7 @@ struct ClientArgs {
     client_credentials: bool,
 }
 
-pub(super) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &AuthArgs) -> Result<Exit, Failure> {
     let found = args.target.servers(Select::from_name(args.server.as_deref()), args.show_secrets)?;
     if found.is_empty() {
         if args.status && args.print.format() == Format::Json {

@@ -50,7 +50,7 @@ impl From<client::Failure> for CommandError {
 
 /// A failed request as JSON.
 #[derive(Debug, Serialize)]
-pub(super) struct FailureReport {
+pub(crate) struct FailureReport {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]

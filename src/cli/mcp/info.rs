@@ -25,7 +25,7 @@ Examples:
 /// Connect to a server and show its information
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct InfoArgs {
+pub(crate) struct InfoArgs {
     /// The server; optional if there is only one
     server: Option<String>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ struct Unreachable<'a> {
     error: String,
 }
 
-pub(super) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     let servers = args.common.one(args.server.as_deref(), "SERVER")?;
     let transport = servers.first().map(|server| server.resolved.config.target.transport());
     run_session(&args.common, &servers, async |hub_session| {

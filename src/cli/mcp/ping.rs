@@ -9,11 +9,10 @@ use serde::Serialize;
 
 use super::{
     args::CommonArgs,
-    connection::UnreachableArgs,
     error::FailureReport,
     print::{print, print_json},
     session::{ServerResult, ServerResults, run_with_user},
-    target::Select,
+    target::{Select, connection::UnreachableArgs},
 };
 use crate::cli::{
     Exit, Failure, Format,
@@ -33,7 +32,7 @@ Version 2026-07-28 has no ping; `server/discover` is used instead.";
 /// Ping servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct PingArgs {
+pub(crate) struct PingArgs {
     /// The server [default: all enabled servers]
     server: Option<String>,
     #[command(flatten)]
@@ -69,7 +68,7 @@ enum PingOutcome {
     Unreachable { unreachable: String },
 }
 
-pub(super) fn run(args: &PingArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &PingArgs) -> Result<Exit, Failure> {
     let servers = args.common.several(Select::from_name(args.server.as_deref()))?;
     run_with_user(
         None,

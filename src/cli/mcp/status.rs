@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use super::{
     args::CommonArgs,
-    connection::duration,
     error::CommandError,
-    print::{print, print_json},
+    print::{
+        print, print_json,
+        table::{callable_statuses, list_items, status_table, status_table_in},
+    },
     session::{HubSession, run_with_user},
-    table::{callable_statuses, list_items, status_table, status_table_in},
-    target::Select,
+    target::{Select, connection::duration},
 };
 use crate::cli::{Exit, Failure, Format, style::DOUBTFUL};
 use rehearse_client_configs::policy::{Duplicates, Unreachable};
@@ -34,7 +35,7 @@ The exit code is 3 if a server cannot be reached. Ctrl-C prints the state so far
 /// Show the connection state of each server, and how many items it lists
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// The server [default: all]
     server: Option<String>,
     /// Print the table again when it changes, until Ctrl-C; ask the servers at this interval [default: 5s]
@@ -45,7 +46,7 @@ pub(super) struct StatusArgs {
     common: CommonArgs,
 }
 
-pub(super) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let servers = args.common.several(args.server.as_deref().map_or(Select::All, Select::Named))?;
     let all = |options: &mut rehearse_hub::HubOptions| {
         // Unreachable servers and duplicates are part of the result.

@@ -6,10 +6,9 @@ use serde_json::Value as Json;
 
 use super::{
     args::CommonArgs,
-    connection::ConnectionArgs,
     error::CommandError,
     session::run_session,
-    target::{Select, Server, TargetArgs, check_single},
+    target::{Select, Server, TargetArgs, check_single, connection::ConnectionArgs},
 };
 use crate::cli::{Exit, Failure, output};
 use rehearse_client::{ConnectError, PeerInfo, ServerParams, Session};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::{Exit, Failure, check::read_trace, output, style};
+use crate::cli::{Exit, Failure, output, style, trace_file};
 use rehearse_document::Source;
 use rehearse_mock::{recording::RecordedScript, script::Script};
 
@@ -11,7 +11,7 @@ use rehearse_mock::{recording::RecordedScript, script::Script};
 /// # Errors
 /// The file cannot be read, or is no trace.
 pub(super) fn print_script(path: &Path) -> Result<Exit, Failure> {
-    let RecordedScript { text, lost } = RecordedScript::new(&read_trace(path)?);
+    let RecordedScript { text, lost } = RecordedScript::new(&trace_file::read(path)?);
     for what in &lost {
         style::warn(&format!("not in the script: {what}"));
     }

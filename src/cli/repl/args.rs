@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::cli::{
-    mcp::{
+    mcp::target::{
+        TargetArgs,
         connection::{CallArgs, ConnectionArgs, PolicyArgs, duration},
-        target::TargetArgs,
     },
     terminal_user::ApprovalChoice,
 };

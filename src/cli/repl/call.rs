@@ -8,11 +8,13 @@ use super::{content_commands::read_arguments, error::ShellError, shell::Shell};
 use crate::cli::{
     Exit, Format,
     mcp::{
-        call_tool::{find_tool, no_tool},
-        call_tool_args::ToolCallArgs,
+        call::{
+            call_tool::{find_tool, no_tool},
+            call_tool_args::ToolCallArgs,
+            tool_call::{ResolvedTool, ToolCall},
+        },
         error::CommandError,
         session::HubSession,
-        tool_call::{ResolvedTool, ToolCall},
     },
     terminal_user::TerminalUser,
 };

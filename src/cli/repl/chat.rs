@@ -14,9 +14,8 @@ use super::ReplArgs;
 use crate::cli::{
     Exit, Failure,
     agent_config::{code_mode, read_agent},
-    mcp::{print::print_unchecked, prose::first_sentence},
-    style,
-    style::printable,
+    mcp::print::{print_unchecked, prose::first_sentence},
+    style::{self, printable},
 };
 use rehearse_agent::{
     Agent, AgentOptions, CodeMode, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelApi, ModelSpec,

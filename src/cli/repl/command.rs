@@ -4,7 +4,10 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, error::ErrorKind};
 
-use crate::cli::mcp::{call_tool_args::ToolCallArgs, get_prompt::PromptArgs, read_resource::ResourceArgs};
+use crate::cli::mcp::{
+    call::call_tool_args::ToolCallArgs,
+    content::{get_prompt::PromptArgs, read_resource::ResourceArgs},
+};
 use rehearse_document::nearest;
 use rehearse_system::program::posix_words;
 

@@ -12,12 +12,13 @@ use crate::cli::{
     background::BackgroundThread,
     mcp::{
         arguments::{Arguments, names_of},
+        content::{get_prompt::PromptArgs, read_resource::ResourceArgs},
         error::CommandError,
-        get_prompt::PromptArgs,
-        list_tools, listing,
-        print::print_unchecked,
-        prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
-        read_resource::ResourceArgs,
+        list::{list_tools, listing},
+        print::{
+            print_unchecked,
+            prose::{OVERVIEW_WIDTH, first_sentence, plain, wrap},
+        },
         session::{HubSession, ServerResult, ServerResults},
     },
     style::{DIM, STRONG, printable},

@@ -11,7 +11,7 @@ use tokio::{sync::broadcast::error::RecvError, time::Instant};
 use super::shell::{Never, Shell};
 use crate::cli::{
     Exit,
-    mcp::{list_tools::name_of, session::renewal_message},
+    mcp::{list::list_tools::name_of, session::renewal_message},
 };
 use rehearse_hub::{ConnectionState, Event, ServerStatus, is_retryable};
 

@@ -9,8 +9,10 @@ use crate::cli::{
     Exit,
     mcp::{
         auth, info,
-        print::print_unchecked,
-        table::{ago, callable_statuses, draw, list_items, status_table},
+        print::{
+            print_unchecked,
+            table::{ago, callable_statuses, draw, list_items, status_table},
+        },
     },
     style::{self, DIM, STRONG, printable},
 };

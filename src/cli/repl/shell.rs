@@ -20,10 +20,9 @@ use crate::cli::{
     Exit, Failure,
     mcp::{
         error::CommandError,
-        print::print_unchecked,
+        print::{print_unchecked, trace::Tracer},
         session::{CANCEL_GRACE, HubSession, without_stderr},
         target::{Files, Server},
-        trace::Tracer,
     },
     output,
     secrets::Secrets,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::subagent_config::{Callers, SubagentFile};
 use super::{
     Exit, Failure,
-    mcp::connection::{RoutingArgs, duration},
+    mcp::target::connection::{RoutingArgs, duration},
     mock::{
         announcement,
         console::Console,

@@ -8,10 +8,7 @@ use super::events::EventPrinter;
 use crate::cli::{
     Failure,
     agent_config::{code_mode, read_agent},
-    mcp::{
-        connection::ConnectionArgs,
-        target::{Server, TargetArgs},
-    },
+    mcp::target::{Server, TargetArgs, connection::ConnectionArgs},
     mock::console::Console,
     secrets::Secrets,
     spans::{SpanExporter, random_trace},

@@ -8,7 +8,7 @@ use super::HubSession;
 use crate::cli::{
     mcp::{
         error::{CommandError, FailureReport},
-        trace::print_stderr,
+        print::trace::print_stderr,
     },
     secrets::Secrets,
     style::{self, BAD, DOUBTFUL, STRONG, printable},
