@@ -9,6 +9,7 @@ pub mod alias;
 mod api;
 pub mod endpoint;
 pub mod final_answer;
+mod message;
 pub mod model;
 pub mod native;
 pub mod tokens;

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{IncompletePart, Unsupported, arguments_object, sealed};
-use crate::model::{Block, Media, StopReason, ToolCall, Usage};
+use crate::message::{Block, Media, StopReason, ToolCall, Usage};
 
 /// # Errors
 /// The API has no such block.

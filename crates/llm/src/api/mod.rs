@@ -7,7 +7,7 @@ pub(crate) mod openai_responses;
 
 use serde_json::{Value as Json, json};
 
-use crate::model::{Media, StopReason, Usage};
+use crate::message::{Media, StopReason, Usage};
 
 /// A block that an API does not have, such as `video/mp4 in a tool result`.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{IncompletePart, Unsupported, data_url, items, media};
-use crate::model::{Block, Media, StopReason, ToolCall, Usage, text_of};
+use crate::message::{Block, Media, StopReason, ToolCall, Usage, text_of};
 
 /// The content of a message of the user: a text, or parts.
 ///

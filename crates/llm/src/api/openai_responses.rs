@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{IncompletePart, Unsupported, data_url, items, media, sealed};
-use crate::model::{Block, Media, ToolCall, Usage};
+use crate::message::{Block, Media, ToolCall, Usage};
 
 /// The content of a message of the user, or of the result of a call.
 ///

@@ -5,7 +5,6 @@
 
 mod error;
 pub mod http;
-mod message;
 mod price;
 mod recorded;
 pub mod scripted;
@@ -17,12 +16,12 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     error::ModelError,
     http::{ApiKey, HttpModel, HttpModelOptions, RetryPolicy},
-    message::{Block, Media, Message, ToolCall, ToolResult, text_of},
     price::{Budget, Price, Spending},
     recorded::{RecordedAnswers, RecordedModel},
     scripted::ScriptedModel,
 };
 use crate::ToolDefinition;
+pub use crate::message::{Block, Media, Message, StopReason, ToolCall, ToolResult, Usage, text_of};
 
 /// A language model.
 #[derive(Debug)]
@@ -75,33 +74,6 @@ pub struct Response {
     pub usage: Usage,
 }
 
-/// Why an answer ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum StopReason {
-    /// The model has said everything.
-    EndTurn,
-    /// It waits for the results of its tool calls.
-    ToolUse,
-    /// The answer was cut at the limit of tokens.
-    MaxTokens,
-    /// Another reason of the provider, such as `refusal`.
-    Other(String),
-}
-
-/// How many tokens an answer took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Usage {
-    /// All that the model read, with those of the cache.
-    pub input_tokens: u64,
-    pub output_tokens: u64,
-    /// How many of the input came from the provider's cache.
-    pub cache_read_tokens: u64,
-    /// How many of the input were written to it.
-    pub cache_write_tokens: u64,
-}
-
 /// A piece of an answer while it comes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
@@ -139,21 +111,5 @@ impl Model {
             Model::Http(model) => model.name(),
             Model::Recorded(model) => &model.name,
         }
-    }
-}
-
-impl std::ops::AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-    }
-}
-
-impl Usage {
-    /// Input and output.
-    pub fn total(&self) -> u64 {
-        self.input_tokens + self.output_tokens
     }
 }

@@ -65,6 +65,33 @@ pub struct Media {
     pub name: Option<String>,
 }
 
+/// Why an answer ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StopReason {
+    /// The model has said everything.
+    EndTurn,
+    /// It waits for the results of its tool calls.
+    ToolUse,
+    /// The answer was cut at the limit of tokens.
+    MaxTokens,
+    /// Another reason of the provider, such as `refusal`.
+    Other(String),
+}
+
+/// How many tokens an answer took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// All that the model read, with those of the cache.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// How many of the input came from the provider's cache.
+    pub cache_read_tokens: u64,
+    /// How many of the input were written to it.
+    pub cache_write_tokens: u64,
+}
+
 impl Message {
     /// A message of the user that is one text.
     pub fn user(text: impl Into<String>) -> Message {
@@ -97,6 +124,22 @@ impl Block {
     /// A text.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into() }
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_read_tokens += other.cache_read_tokens;
+        self.cache_write_tokens += other.cache_write_tokens;
+    }
+}
+
+impl Usage {
+    /// Input and output.
+    pub fn total(&self) -> u64 {
+        self.input_tokens + self.output_tokens
     }
 }
 
