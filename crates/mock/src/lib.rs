@@ -11,6 +11,7 @@ pub mod engine;
 pub mod faults;
 mod handler;
 pub mod journal;
+mod log_level;
 #[cfg(feature = "check")]
 pub mod recording;
 pub mod script;
@@ -21,7 +22,7 @@ mod violation;
 
 pub use builder::{Method, MockServerBuilder, Prompt, Resource, ResourceTemplate, Rule, StartError, Tool};
 pub use handler::{Handler, HandlerCall};
-pub use script::LogLevel;
+pub use log_level::LogLevel;
 pub use serve::MockServer;
 pub use violation::ProtocolViolation;
 

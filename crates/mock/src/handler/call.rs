@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::CallNotices;
-use crate::script::LogLevel;
+use crate::log_level::LogLevel;
 use rehearse_protocol::{Era, Version};
 
 /// How many notifications of a call may wait for a slow client. Further ones are dropped.

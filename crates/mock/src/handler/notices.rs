@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value as Json;
 
-use crate::script::LogLevel;
+use crate::log_level::LogLevel;
 use rehearse_protocol::message;
 
 /// Which notifications the client of a call accepts before the response.

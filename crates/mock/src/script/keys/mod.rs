@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use super::log_level;
 use crate::faults::{ALL, FaultInfo};
+use crate::log_level;
 use rehearse_document::{Source, keys::KeyTable, parse_yaml};
 
 pub(super) static KEYS: LazyLock<KeyTable> = LazyLock::new(|| {

@@ -2,7 +2,7 @@
 
 use rehearse_document::{Node, Problems};
 
-pub(super) const NAMES: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+pub(crate) const NAMES: &[&str] = &["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A severity of RFC 5424, least severe first (2025-11-25, Logging: Log Levels).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ impl LogLevel {
         LogLevel(number.min(NAMES.len() as u8 - 1))
     }
 
-    pub(super) fn read(node: &Node) -> Result<LogLevel, Problems> {
+    pub(crate) fn read(node: &Node) -> Result<LogLevel, Problems> {
         let level = LogLevel::parse(node.str()?);
         level.ok_or_else(|| node.problem(format!("the log levels are {}", NAMES.join(", "))).into())
     }
