@@ -40,5 +40,6 @@ pub use run_result::{
     TraceLine, last_lines,
 };
 pub use shards::{InvalidShard, MergedShards, Shard};
+pub use terminal::violation_text;
 pub use verdict::Verdict;
 pub use wire_line::{WireKind, WireLine, marks};

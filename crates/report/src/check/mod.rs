@@ -3,7 +3,6 @@
 pub(crate) mod areas;
 pub mod baseline;
 mod official;
-mod violation;
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -16,8 +15,6 @@ use crate::{
 use rehearse_protocol::{Transport, Version};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-pub use violation::violation_text;
 
 /// The result of a run against one or more servers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -54,7 +54,7 @@ pub fn confusions<'a>(
 
 impl Confusion {
     /// What happened, of so many runs.
-    pub(super) fn sentence(&self, model: &str, all: usize) -> String {
+    pub(crate) fn sentence(&self, model: &str, all: usize) -> String {
         let Confusion { expected, called, runs } = self;
         match called {
             Some(called) => {

@@ -2,7 +2,6 @@
 
 mod comparison;
 mod confusion;
-mod table;
 
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use serde_json::Value as Json;
 
 pub use comparison::{EvalChange, EvalComparison};
 pub use confusion::{Confusion, confusions};
-pub(crate) use table::{sentences, table};
 
 use crate::milliseconds::Milliseconds;
 

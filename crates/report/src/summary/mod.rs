@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod diff;
+mod eval;
 mod fuzz;
 mod profile;
 mod run;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use super::{
     Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Remark, Row, RowGroup, Rule, Scan, Section, Source, Suite,
-    Table, TableRow, counted, missing_case, missing_parts, readable,
+    Table, TableRow, counted, eval, missing_case, missing_parts, readable,
 };
 use rehearse_system::program::quoted;
 
 use crate::{
     Cell, CellResult, CellViolation, Coverage, Difference, Problem, RunResult, ScenarioResult, Status, StepResult,
-    WireKind, check::CheckVerdict, eval, groups::grouped, text::printable,
+    WireKind, check::CheckVerdict, groups::grouped, text::printable,
 };
 
 /// How many lines of a scenario are shown before and after the one that failed.

@@ -5,6 +5,7 @@ mod failure;
 mod frames;
 mod matrix;
 mod table;
+mod violation;
 
 use std::fmt::Write;
 
@@ -12,6 +13,7 @@ use anstyle::Style;
 use textwrap::core::display_width;
 
 pub(crate) use failure::failure;
+pub use violation::violation_text;
 
 use crate::{
     Layout, Verdict,

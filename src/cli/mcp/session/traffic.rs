@@ -9,7 +9,7 @@ use rehearse_check::judge_traffic;
 use rehearse_client::ClientRecorder;
 use rehearse_hub::{HubServer, RecordSink};
 use rehearse_protocol::{Protocol, Trace, Transport, Version, trace_file::ConnectionInfo};
-use rehearse_report::check::{CheckVerdict, violation_text};
+use rehearse_report::{check::CheckVerdict, violation_text};
 
 /// The connections of a command, if someone wants to see them.
 #[derive(Clone)]

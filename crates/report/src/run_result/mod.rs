@@ -1,5 +1,7 @@
 //! The result of a run.
 
+mod comparison;
+
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use schemars::JsonSchema;

@@ -2,11 +2,11 @@
 
 use rehearse_document::text::shortened;
 
-use super::{EvalComparison, EvalSpending, ModelResult};
+use super::{Outcome, Remark, Table, TableRow, readable};
 use crate::{
     RunResult,
+    eval::{EvalComparison, EvalSpending, ModelResult},
     groups::grouped,
-    summary::{Outcome, Remark, Table, TableRow, readable},
 };
 
 /// How many characters of a description are shown.
@@ -14,7 +14,7 @@ const DESCRIPTION: usize = 200;
 const HEADS: [&str; 7] = ["passed", "rate (95 %)", "calls", "failed", "tokens", "cost", "time"];
 
 /// The runs of all models in all steps; `None` if no model played.
-pub(crate) fn table(result: &RunResult) -> Option<Table> {
+pub(super) fn table(result: &RunResult) -> Option<Table> {
     let (mut rows, mut remarks, mut totals) = (Vec::new(), Vec::new(), Vec::<(String, ModelResult)>::new());
     for scenario in &result.scenarios {
         for cell in &scenario.cells {
@@ -95,7 +95,7 @@ fn remarks(task: &str, played: &ModelResult) -> Vec<String> {
 }
 
 /// What providers were asked, and what is otherwise than in the earlier run.
-pub(crate) fn sentences(result: &RunResult) -> Vec<String> {
+pub(super) fn sentences(result: &RunResult) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(EvalSpending { requests, tokens, cost }) = result.spending.filter(|spending| spending.requests > 0) {
         let cost = if cost > 0.0 { format!(", ${cost:.4}") } else { String::new() };
