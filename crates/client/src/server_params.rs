@@ -9,9 +9,9 @@ use super::{
     CommandSpec, Endpoint,
     exchange::{Answers, ClientInfo, ConnectError},
     oauth,
+    transport::web,
     url::parse_url,
 };
-use crate::transport::web;
 use rehearse_net::{http_client::display_url, pipe};
 use rehearse_protocol::Transport;
 

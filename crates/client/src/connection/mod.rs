@@ -22,21 +22,19 @@ use serde_json::{Map, Value, value::RawValue};
 use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use self::wire::Channel;
 use self::{
     deadline::Deadline,
     http_session::HttpSession,
     responder::{Responder, Stage},
     sender::MessageSender,
     sent_request::SentRequest,
+    wire::Channel,
 };
 use super::{
     ServerParams, StderrSink,
     exchange::{
         ConnectError, Exchange, Handshake, HandshakeStep, OutgoingRequest, PeerInfo, handshake::HandshakeError,
     },
-};
-use crate::{
     recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter},
     transport::{FrameSink, OpenError, ResponseHead, WireError},
 };

@@ -34,11 +34,8 @@ use super::{
     connection::{Connection, attempt::Attempts, deadline::Deadline, subscription::Subscription},
     exchange::{Answers, ConnectError, PeerInfo},
     oauth::Authorizer,
-    recorder::unsolicited_tracker::UnsolicitedTracker,
+    recorder::{ClientRecorder, UnsolicitedFrame, unsolicited_tracker::UnsolicitedTracker},
     result::Failure,
-};
-use crate::{
-    recorder::{ClientRecorder, UnsolicitedFrame},
     transport::Child,
 };
 use rehearse_protocol::{Closed, Protocol, Transport};

@@ -10,8 +10,10 @@ use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::messages::without_stderr;
-use self::messages::{retries, stderr};
-use self::traffic::Traffic;
+use self::{
+    messages::{retries, stderr},
+    traffic::Traffic,
+};
 use super::{
     args::CommonArgs,
     error::{CommandError, exit_of},
