@@ -1,4 +1,4 @@
-//! `ARCHITECTURE.md`: which files of a crate import each other in circles.
+//! `ARCHITECTURE.md`: which files and folders of a crate import each other in circles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,14 +53,13 @@ fn imports(text: &str) -> Vec<String> {
     imports
 }
 
-/// The files that import each other. What a module takes from its own files is not counted.
-fn circles(files: &[(String, String)]) -> BTreeSet<Vec<&str>> {
+/// The file that imports, and the file that is imported, for each import.
+fn edges(files: &[(String, String)]) -> BTreeSet<(&str, &str)> {
     let modules: BTreeMap<_, _> = files.iter().map(|(path, _)| (module(path), path.as_str())).collect();
-    let mut edges = BTreeMap::<&str, BTreeSet<&str>>::new();
+    let mut edges = BTreeSet::new();
     for (path, text) in files {
-        let own = module(path);
         for import in imports(text) {
-            let mut names = own.clone();
+            let mut names = module(path);
             for name in import.split("::") {
                 match name {
                     "crate" => names.clear(),
@@ -68,27 +67,48 @@ fn circles(files: &[(String, String)]) -> BTreeSet<Vec<&str>> {
                     name => names.push(name),
                 }
             }
-            let target = (0..=names.len()).rev().find(|length| modules.contains_key(&names[..*length]));
-            if let Some(target) = target.filter(|length| !names[..*length].starts_with(&own)) {
-                edges.entry(path).or_default().insert(modules[&names[..target]]);
-            }
+            let target = (0..=names.len()).rev().find_map(|length| modules.get(&names[..length]));
+            edges.extend(target.map(|target| (path.as_str(), *target)));
         }
     }
-    let reached = |from| {
+    edges
+}
+
+/// Two folders, or a folder and a file beside it, of which the one takes from the other.
+fn siblings(from: &str, to: &str) -> Option<(String, String)> {
+    let (from, to) = (module(from), module(to));
+    let at = from.iter().zip(&to).position(|(one, other)| one != other)?;
+    Some((from[..=at].join("/"), to[..=at].join("/")))
+}
+
+/// What takes from each other.
+fn circles(edges: impl Iterator<Item = (String, String)>) -> BTreeSet<Vec<String>> {
+    let mut targets = BTreeMap::<String, BTreeSet<String>>::new();
+    for (from, to) in edges {
+        targets.entry(from).or_default().insert(to);
+    }
+    let reached = |from: &String| {
         let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
         while let Some(file) = next.pop() {
-            next.extend(edges.get(file).into_iter().flatten().filter(|target| reached.insert(**target)));
+            next.extend(targets.get(file).into_iter().flatten().filter(|target| reached.insert((*target).clone())));
         }
         reached
     };
-    let reached: BTreeMap<_, _> = edges.keys().map(|file| (*file, reached(*file))).collect();
-    let in_a_circle = reached.iter().filter(|(file, reached)| reached.contains(*file));
-    in_a_circle
-        .map(|(file, all)| {
-            let others = all.iter().copied();
-            others.filter(|other| reached.get(other).is_some_and(|back| back.contains(file))).collect()
-        })
-        .collect()
+    let reached: BTreeMap<_, _> = targets.keys().map(|file| (file, reached(file))).collect();
+    let in_a_circle = reached.iter().filter(|(file, all)| all.contains(**file));
+    let is_back = |file: &String, other: &String| reached.get(other).is_some_and(|back| back.contains(file));
+    in_a_circle.map(|(file, all)| all.iter().filter(|other| is_back(file, other)).cloned().collect()).collect()
+}
+
+/// The files that import each other, without what a module takes from its own files; and the folders whose files do.
+fn all_circles(files: &[(String, String)]) -> BTreeSet<Vec<String>> {
+    let edges = edges(files);
+    let others = edges.iter().filter(|(from, to)| !module(to).starts_with(&module(from)));
+    let mut found = circles(others.map(|(from, to)| ((*from).to_owned(), (*to).to_owned())));
+    let is_folder = |name: &String| files.iter().any(|(path, _)| path.starts_with(&format!("{name}/")));
+    let folders = circles(edges.iter().filter_map(|(from, to)| siblings(from, to)));
+    found.extend(folders.into_iter().filter(|circle| circle.iter().any(is_folder)));
+    found
 }
 
 #[test]
@@ -101,10 +121,10 @@ fn every_circle_of_files_is_in_the_architecture() {
         files(&source, &source, &mut sources);
         let name =
             if folder == root { "mcp-rehearsal".into() } else { folder.file_name().expect("a name").to_string_lossy() };
-        found.extend(circles(&sources).iter().map(|circle| format!("{name}: `{}`", circle.join("`, `"))));
+        found.extend(all_circles(&sources).iter().map(|circle| format!("{name}: `{}`", circle.join("`, `"))));
     }
     let (_, section) = ARCHITECTURE.split_once("## Circles of files").expect("the section");
-    let rows = section.lines().filter(|line| line.contains(".rs`"));
+    let rows = section.lines().filter(|line| line.contains(": `"));
     let mut listed: Vec<_> = rows.filter_map(|line| line.split(" | ").next()?.strip_prefix("| ")).collect();
     found.sort();
     listed.sort();
@@ -120,7 +140,12 @@ fn a_circle_is_found_through_every_kind_of_import() {
         ("b.rs", "use super::c;"),
         ("c.rs", "fn c() { crate::a::inner::f() } // super::d::D"),
         ("d.rs", "use super::c::C;"),
+        ("e.rs", "mod deep; use deep::F;"),
+        ("e/deep.rs", "use crate::f::F;"),
+        ("f.rs", "use super::e::E;"),
     ];
     let files = files.map(|(path, text)| (path.to_owned(), text.to_owned()));
-    assert_eq!(circles(&files), BTreeSet::from([vec!["a/inner.rs", "a/mod.rs", "b.rs", "c.rs"]]));
+    let found = [["a/inner.rs", "a/mod.rs", "b.rs", "c.rs"].as_slice(), &["a", "b", "c"], &["e", "f"]];
+    let found = found.map(|circle| circle.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(all_circles(&files), BTreeSet::from(found));
 }
