@@ -20,8 +20,10 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    ClientRecorder, CommandSpec, StderrLine, StderrSink, StopGrace,
-    transport::{Child, OpenError, child::listen, stderr::stderr_excerpt},
+    recorder::ClientRecorder,
+    transport::{
+        Child, CommandSpec, OpenError, StderrLine, StderrSink, StopGrace, child::listen, stderr::stderr_excerpt,
+    },
 };
 
 /// How long another server may take to accept a connection.

@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    CommandSpec, Endpoint,
     exchange::{Answers, ClientInfo, ConnectError},
     oauth,
-    transport::web,
+    transport::{CommandSpec, Endpoint, web},
     url::parse_url,
 };
 use rehearse_net::{http_client::display_url, pipe};

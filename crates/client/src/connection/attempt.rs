@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Connection, EXIT_PATIENCE, held_stderr::HeldStderr, probe_timeout};
 use crate::{
-    CommandSpec, ServerParams, StderrSink, Target,
     exchange::{ConnectError, PeerInfo},
     recorder::{ClientRecorder, SeeAnother},
-    transport::{Child, OpenError},
+    server_params::{ServerParams, Target},
+    transport::{Child, CommandSpec, OpenError, StderrSink},
 };
 use rehearse_protocol::{Closed, Direction, Era, Frame, MessageHead, Protocol, Version};
 

@@ -15,11 +15,10 @@ use parking_lot::Mutex;
 use tokio::{sync::watch, time::timeout};
 
 use crate::{
-    HeaderChange,
     exchange::Exchange,
     transport::{
-        Authorization, HttpEndpoint, ResponseBody, StreamEnd, WireError, WireExchange, WireRequest, WireResponse,
-        change_headers,
+        Authorization, HeaderChange, HttpEndpoint, ResponseBody, StreamEnd, WireError, WireExchange, WireRequest,
+        WireResponse, change_headers,
     },
 };
 use rehearse_protocol::{

@@ -31,12 +31,12 @@ use self::{
     wire::Channel,
 };
 use super::{
-    ServerParams, StderrSink,
     exchange::{
         ConnectError, Exchange, Handshake, HandshakeStep, OutgoingRequest, PeerInfo, handshake::HandshakeError,
     },
     recorder::{AcceptUnsolicited, ClientRecorder, MatchedFrame, ResponseFilter},
-    transport::{FrameSink, OpenError, ResponseHead, WireError},
+    server_params::ServerParams,
+    transport::{FrameSink, OpenError, ResponseHead, StderrSink, WireError},
 };
 use rehearse_protocol::{
     Frame, Id, LineSplitter, Message, MessageHead, ParseError, Protocol, Transport, Version, message,

@@ -10,12 +10,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ServerParams, StderrSink, Target,
     exchange::ConnectError,
     recorder::ClientRecorder,
+    server_params::{ServerParams, Target},
     transport::{
-        Authorization, Child, FrameSink, HttpEndpoint, Incoming, Link, OpenError, Outgoing, WireError, WireExchange,
-        WireRequest, memory, sse, stdio, ws,
+        Authorization, Child, FrameSink, HttpEndpoint, Incoming, Link, OpenError, Outgoing, StderrSink, WireError,
+        WireExchange, WireRequest, memory, sse, stdio, ws,
     },
 };
 use rehearse_protocol::{Closed, ClosedHow, Direction, EventKind, Frame, LineSplitter, ProcessEvent, Transport};

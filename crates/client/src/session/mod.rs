@@ -30,13 +30,13 @@ use tokio::time::timeout;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
-    ServerParams, StderrSink, Timeouts,
     connection::{Connection, attempt::Attempts, deadline::Deadline, subscription::Subscription},
     exchange::{Answers, ConnectError, PeerInfo},
     oauth::Authorizer,
     recorder::{ClientRecorder, UnsolicitedFrame, unsolicited_tracker::UnsolicitedTracker},
     result::Failure,
-    transport::Child,
+    server_params::{ServerParams, Timeouts},
+    transport::{Child, StderrSink},
 };
 use rehearse_protocol::{Closed, Protocol, Transport};
 

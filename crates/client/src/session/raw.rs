@@ -7,11 +7,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Session;
 use crate::{
-    HeaderChange,
     connection::sender::MessageSender,
     recorder::{MatchedFrame, ResponseFilter, UnsolicitedFrame},
     result::Failure,
-    transport::{Authorization, WireError, WireExchange},
+    transport::{Authorization, HeaderChange, WireError, WireExchange},
 };
 use rehearse_protocol::{Direction, Frame, Message};
 

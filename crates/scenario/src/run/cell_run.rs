@@ -20,7 +20,7 @@ use super::{
     running_server::RunningServer,
 };
 use crate::{
-    Usage,
+    coverage::Usage,
     file::{Action, Expectations, ModelOptions, Scenario, Step},
     snapshot::{
         Observation,

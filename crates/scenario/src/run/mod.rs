@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::cell_run::CellRun;
 use super::{
-    Usage,
+    coverage::Usage,
     file::{ModelOptions, Scenario, host::Host},
 };
 use rehearse_mock::script::BuiltinScript;
