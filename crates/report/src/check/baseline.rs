@@ -29,6 +29,8 @@ struct Entry {
     transports: Vec<Transport>,
     versions: Option<Versions>,
     reason: String,
+    /// Whether the failure comes and goes.
+    flaky: bool,
     /// The last day on which it counts, such as `2027-01-31`.
     until: Option<String>,
 }
@@ -83,7 +85,15 @@ impl Baseline {
             };
             let checks = Checks::Official { scenario: scenario.to_owned(), id };
             let reason = "an expected failure of the official suite".to_owned();
-            Ok(Entry { checks, subject: None, transports: Vec::new(), versions: None, reason, until: None })
+            Ok(Entry {
+                checks,
+                subject: None,
+                transports: Vec::new(),
+                versions: None,
+                reason,
+                flaky: false,
+                until: None,
+            })
         })?;
         Ok(Baseline { entries, is_official: true })
     }
@@ -113,7 +123,7 @@ impl Baseline {
         let met: Vec<_> = result.servers.iter().map(|server| server.transport).collect();
         let is_met = |entry: &Entry| entry.transports.is_empty() || entry.transports.iter().any(|it| met.contains(it));
         let is_stale = |entry: &Entry, usage: &Use| {
-            !usage.is_matched && !usage.is_untested && (usage.is_tested || (is_whole && is_met(entry)))
+            !entry.flaky && !usage.is_matched && !usage.is_untested && (usage.is_tested || (is_whole && is_met(entry)))
         };
         let is_unknown = |entry: &Entry, usage: &Use| {
             is_whole && matches!(entry.checks, Checks::Official { .. }) && !usage.is_applied
@@ -140,7 +150,7 @@ impl Baseline {
                 let checks = Checks::Ours { pattern: check.id.clone(), ids: vec![check.id.clone()] };
                 let (transports, reason) = (Vec::new(), TODO.to_owned());
                 let subject = violation.subject.clone();
-                let entry = Entry { checks, subject, transports, versions: None, reason, until: None };
+                let entry = Entry { checks, subject, transports, versions: None, reason, flaky: false, until: None };
                 if !self.entries.contains(&entry) {
                     self.entries.push(entry);
                 }
@@ -170,6 +180,9 @@ impl Baseline {
                 let _ = writeln!(out, "    when: {{ {} }}", when.join(", "));
             }
             let _ = writeln!(out, "    reason: {}", quoted(&entry.reason));
+            if entry.flaky {
+                out.push_str("    flaky: true\n");
+            }
             if let Some(until) = &entry.until {
                 let _ = writeln!(out, "    until: {until}");
             }
@@ -211,6 +224,7 @@ impl Entry {
             return Err(reason.problem("the reason must not be empty").into());
         }
         let subject = fields.read("subject", Node::str)?.map(ToOwned::to_owned);
+        let flaky = fields.read("flaky", Node::bool)?.unwrap_or_default();
         let until = fields.read("until", date)?;
         let (mut transports, mut versions) = (Vec::new(), None);
         if let Some(when) = fields.get("when") {
@@ -219,7 +233,7 @@ impl Entry {
             versions = when.read("version", Versions::read)?;
         }
         let checks = Checks::Ours { pattern: pattern.to_owned(), ids: found };
-        Ok(Entry { checks, subject, transports, versions, reason: reason.str()?.to_owned(), until })
+        Ok(Entry { checks, subject, transports, versions, reason: reason.str()?.to_owned(), flaky, until })
     }
 
     fn covers(&self, check: &JudgedCheck, transport: Transport, version: Version) -> bool {

@@ -331,6 +331,9 @@ fn a_baseline_accepts_what_it_names_and_nothing_else() {
     let (today, _) = apply(&entry(", until: 2026-11-24"));
     assert_eq!(today.verdict, Verdict::Passed);
     for stale in [entry(", subject: other"), entry("").replace("tools.list.name-charset", IDS[2])] {
+        let (flaky, kept) = apply(&stale.replace(" }\n", ", flaky: true }\n"));
+        assert_eq!(flaky.baseline.expect("a use").stale, Vec::<String>::new());
+        assert!(kept.to_yaml().contains("    flaky: true\n"), "{}", kept.to_yaml());
         let (stale, kept) = apply(&stale);
         assert_eq!((stale.verdict, kept), (Verdict::Failed, Baseline::default()));
         assert_eq!(stale.baseline.expect("a use").stale.len(), 1);

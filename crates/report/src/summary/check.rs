@@ -50,7 +50,10 @@ pub(super) fn section(result: &CheckResult) -> Section {
     let outcome = |verdict| outcome(verdict, result.strict);
     let stale = result.baseline.iter().flat_map(|baseline| baseline.stale.iter().map(move |entry| (baseline, entry)));
     let stale = stale.map(|(baseline, entry)| Failure {
-        messages: vec![format!("`{entry}` in {} accepts a failure that is gone; remove it.", baseline.file.display())],
+        messages: vec![
+            format!("`{entry}` in {} accepts a failure that is gone.", baseline.file.display()),
+            "Remove the entry, or set `flaky: true` if the failure comes and goes.".to_owned(),
+        ],
         ..Failure::new(Outcome::Failed, "stale entry of the baseline".to_owned())
     });
     let stale: Vec<_> = stale.collect();
