@@ -277,6 +277,10 @@ fn full_help(command: clap::Command) -> clap::Command {
         command = command.about(about).long_about(None);
     }
     if let Some(after) = after {
+        // The dialects are read only if they are shown.
+        let text = after.to_string();
+        let is_full = !text.contains(config::DIALECTS);
+        let after = if is_full { after } else { text.replace(config::DIALECTS, &config::dialects()).into() };
         command = command.after_help(after).after_long_help(None);
     }
     command.mut_subcommands(full_help)

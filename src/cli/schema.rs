@@ -2,9 +2,9 @@
 
 use super::{
     Exit, Failure, output,
-    sources::dialect_name::{dialect, dialects},
+    sources::dialect_name::{DIALECTS, dialect},
 };
-use rehearse_client_configs::dialect::{ALL, Dialect};
+use rehearse_client_configs::dialect::{Dialect, all};
 use rehearse_mock::script;
 use rehearse_report::{
     Judged,
@@ -28,7 +28,7 @@ For a JSON file, in the settings of VS Code:
 
 /// Print the JSON Schema of a kind of file or report
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{DIALECTS}"))]
 pub(super) struct SchemaArgs {
     /// What the schema describes
     kind: Kind,
@@ -61,6 +61,8 @@ enum Kind {
     Surface,
     /// A profile of `rehearse check --profile FILE`
     Profile,
+    /// A host of this program: how it writes its configs, and its profile
+    Host,
     /// A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`
     Journal,
     /// A line of `--trace-file FILE`
@@ -76,7 +78,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Scenario, _) => rehearse_scenario::schema(),
         (Kind::Config, Some(dialect)) => dialect.schema(),
         (Kind::Config, None) => {
-            let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
+            let names: Vec<_> = all().map(|dialect| dialect.name).collect();
             let message = format!("each client has its own schema: add --dialect with one of {}", names.join(", "));
             return Err(Failure::Usage(message));
         }
@@ -88,6 +90,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Fuzz, _) => of_result::<FuzzResult>("fuzz"),
         (Kind::Surface, _) => of_file("surface", "A surface file, as `rehearse surface` writes it"),
         (Kind::Profile, _) => rehearse_profile::schema(),
+        (Kind::Host, _) => rehearse_profile::host_schema(),
         (Kind::Journal, _) => {
             of_file("journal", "A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`")
         }

@@ -62,7 +62,12 @@ fn every_word_of_a_schema_is_in_a_file_or_the_documentation() {
             &["scenarios"],
             &["scenarios", "scenario-steps", "running-scenarios", "evals", "final-answer"],
         ),
-        (mcp_rehearsal::profile::schema(), 80, &["crates/profile/profiles"], &["profiles"]),
+        (
+            mcp_rehearsal::profile::schema(),
+            80,
+            &["crates/profile/profiles", "crates/client-configs/hosts"],
+            &["profiles"],
+        ),
     ] {
         let files = folders.iter().flat_map(|name| std::fs::read_dir(root.join(name)).expect("a folder"));
         let files = files.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_file());

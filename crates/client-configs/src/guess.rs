@@ -9,7 +9,7 @@ use std::{cmp::Ordering, collections::HashMap, path::Path, sync::Arc};
 use super::{
     ClientConfig, ConfiguredServer, codes,
     dialect::{
-        ALL, Detected, Dialect, Field, FileLocation, mark_of_file, mark_of_server, named_in, owner_of_folder, readers,
+        Detected, Dialect, Field, FileLocation, all, mark_of_file, mark_of_server, named_in, owner_of_folder, readers,
     },
     document::Document,
     policy::Policy,
@@ -173,7 +173,7 @@ fn switches<'n>(dialect: &Dialect, root: &'n Node) -> Vec<Switch<'n>> {
     }
     let is_same =
         |place: &[&str]| dialect.name_lists.is_some_and(|lists| [lists.allowed, lists.excluded].contains(&place));
-    for lists in ALL.iter().filter_map(|other| other.name_lists) {
+    for lists in all().filter_map(|other| other.name_lists) {
         for place in [lists.allowed, lists.excluded] {
             let around =
                 place.split_last().and_then(|(last, around)| Some((last, root.get_path(around)?.as_entries()?)));

@@ -2,10 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use crate::{System, projection::Projection};
+use serde::Deserialize;
+
+use crate::{System, dialect::tables, projection::Projection};
 
 /// The behaviour of a program that its files do not say. Each dialect has its own; a user may want another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policy {
     pub both_filters: BothFilters,
     pub empty_filter: EmptyFilter,
@@ -29,7 +32,8 @@ pub struct Policy {
 }
 
 /// How a program names itself at the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ClientInfo {
     /// As this client does.
     Own,
@@ -38,7 +42,8 @@ pub enum ClientInfo {
 }
 
 /// What happens to a tool whose name another server's tool has already. Servers count in the order of the config.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Duplicates {
     /// It is left out, with a warning.
     FirstWins,
@@ -51,7 +56,8 @@ pub enum Duplicates {
 }
 
 /// What happens if a server cannot be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Unreachable {
     /// Nothing is done with the others either; what was opened is closed.
     Fatal,
@@ -60,14 +66,16 @@ pub enum Unreachable {
 }
 
 /// Whether the user is asked before a call, unless the config allows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ApprovalRule {
     Never,
     Always,
 }
 
 /// What a server means that lists tools to include and tools to exclude.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum BothFilters {
     Rejected,
     /// The excluded ones are not looked at.
@@ -77,7 +85,8 @@ pub enum BothFilters {
 }
 
 /// What an empty list of tools means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum EmptyFilter {
     Rejected,
     /// What it says: an empty list to include lets no tool through.
@@ -85,7 +94,8 @@ pub enum EmptyFilter {
 }
 
 /// What names of tools in a list may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Patterns {
     Exact,
     /// `*` matches any characters.
@@ -95,7 +105,8 @@ pub enum Patterns {
 }
 
 /// The name under which a model sees a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Naming {
     /// That of the server itself.
     Bare,
@@ -106,41 +117,54 @@ pub enum Naming {
 }
 
 /// The environment of a server that is started, before its own variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum Environment {
     /// That of the client.
     Inherited,
+    /// What the TypeScript SDK passes on (`getDefaultEnvironment`).
+    Sdk,
     /// These variables of the client's, on Windows the second ones.
-    Only { unix: &'static [&'static str], windows: &'static [&'static str] },
+    Only {
+        #[serde(deserialize_with = "tables::list")]
+        unix: &'static [&'static str],
+        #[serde(deserialize_with = "tables::list")]
+        windows: &'static [&'static str],
+    },
 }
 
-impl Environment {
-    /// What the TypeScript SDK passes on (`getDefaultEnvironment`).
-    pub const SDK: Environment = Environment::Only {
-        unix: &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"],
-        windows: Environment::SDK_ON_WINDOWS,
-    };
-    pub(crate) const SDK_ON_WINDOWS: &[&str] = &[
-        "APPDATA",
-        "HOMEDRIVE",
-        "HOMEPATH",
-        "LOCALAPPDATA",
-        "PATH",
-        "PROCESSOR_ARCHITECTURE",
-        "SYSTEMDRIVE",
-        "SYSTEMROOT",
-        "TEMP",
-        "USERNAME",
-        "USERPROFILE",
-        "PROGRAMFILES",
-    ];
+const OF_SDK: &[&str] = &["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
+pub(crate) const OF_SDK_ON_WINDOWS: &[&str] = &[
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PROCESSOR_ARCHITECTURE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
+    "PROGRAMFILES",
+];
+
+impl Environment {
     /// The names of the client's variables that a server gets on a system; `None` if it gets all.
     pub fn names(self, system: System) -> Option<&'static [&'static str]> {
-        match self {
-            Environment::Inherited => None,
-            Environment::Only { unix, windows } => Some(if system.is_windows() { windows } else { unix }),
-        }
+        let (unix, windows) = match self {
+            Environment::Inherited => return None,
+            Environment::Sdk => (OF_SDK, OF_SDK_ON_WINDOWS),
+            Environment::Only { unix, windows } => (unix, windows),
+        };
+        Some(if system.is_windows() { windows } else { unix })
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::USUAL
     }
 }
 
@@ -231,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_server_gets_the_variables_of_its_system() {
-        let names = |system| Environment::SDK.names(system).unwrap_or_default();
+        let names = |system| Environment::Sdk.names(system).unwrap_or_default();
         assert!(names(System::Windows).contains(&"SYSTEMROOT") && !names(System::Windows).contains(&"HOME"));
         assert!(names(System::MacOs).contains(&"HOME") && !names(System::MacOs).contains(&"SYSTEMROOT"));
         assert_eq!(Environment::Inherited.names(System::Windows), None);

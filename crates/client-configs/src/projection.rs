@@ -3,7 +3,8 @@
 use std::{fmt, str::FromStr};
 
 /// A form of the result of a tool call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Projection {
     /// The result as the server sent it.
     Canonical,

@@ -12,7 +12,8 @@ const LONGEST: usize = 1024;
 const CURLY: &str = "{env:";
 
 /// How a reference is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Form {
     /// `$NAME`
     Bare,

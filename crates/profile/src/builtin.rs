@@ -3,25 +3,11 @@
 use std::sync::LazyLock;
 
 use crate::Profile;
+use rehearse_client_configs::dialect::{HOSTS, Host};
 use rehearse_document::Source;
 
-/// The files, by name: hosts, then providers, then directories.
+/// The files, by name: providers, then directories.
 const FILES: &[(&str, &str)] = &[
-    ("chatgpt", include_str!("../profiles/chatgpt.yaml")),
-    ("claude-ai", include_str!("../profiles/claude-ai.yaml")),
-    ("claude-code", include_str!("../profiles/claude-code.yaml")),
-    ("claude-desktop", include_str!("../profiles/claude-desktop.yaml")),
-    ("cline", include_str!("../profiles/cline.yaml")),
-    ("codex", include_str!("../profiles/codex.yaml")),
-    ("cursor", include_str!("../profiles/cursor.yaml")),
-    ("gemini-cli", include_str!("../profiles/gemini-cli.yaml")),
-    ("goose", include_str!("../profiles/goose.yaml")),
-    ("librechat", include_str!("../profiles/librechat.yaml")),
-    ("opencode", include_str!("../profiles/opencode.yaml")),
-    ("roo", include_str!("../profiles/roo.yaml")),
-    ("vscode", include_str!("../profiles/vscode.yaml")),
-    ("windsurf", include_str!("../profiles/windsurf.yaml")),
-    ("zed", include_str!("../profiles/zed.yaml")),
     ("anthropic", include_str!("../profiles/anthropic.yaml")),
     ("anthropic-mcp-connector", include_str!("../profiles/anthropic-mcp-connector.yaml")),
     ("gemini", include_str!("../profiles/gemini.yaml")),
@@ -34,8 +20,16 @@ const FILES: &[(&str, &str)] = &[
 
 static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
     let parse = |(name, text): &(&str, &str)| Profile::parse(&Source::new(format!("{name}.yaml"), *text)).ok();
-    FILES.iter().filter_map(parse).collect()
+    let of_host = |host: &&Host| Profile::parse_host(&Source::new(format!("{}.yaml", host.name), host.text)).ok();
+    hosts().iter().filter_map(of_host).chain(FILES.iter().filter_map(parse)).collect()
 });
+
+/// The hosts with rules, by name.
+fn hosts() -> Vec<&'static Host> {
+    let mut hosts: Vec<_> = HOSTS.iter().filter(|host| host.text.contains("\nrules:")).collect();
+    hosts.sort_by_key(|host| host.name);
+    hosts
+}
 
 /// All profiles that come with the program: hosts, then providers, then directories.
 pub fn builtins() -> &'static [Profile] {
@@ -55,6 +49,8 @@ pub fn builtin_of_dialect(dialect: &str) -> Option<&'static Profile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_schema;
+    use rehearse_document::{json_schema, parse_yaml};
 
     #[test]
     fn every_file_is_a_profile_of_its_name() {
@@ -62,6 +58,15 @@ mod tests {
             let source = Source::new(format!("{name}.yaml"), *text);
             let profile = Profile::parse(&source).map_err(|problems| problems.in_source(&source));
             assert_eq!(profile.map(|profile| profile.name).map_err(|it| it.to_string()), Ok((*name).to_owned()));
+        }
+        let validator = json_schema::compile(&host_schema()).expect("a schema");
+        for host in &HOSTS {
+            let source = Source::new(format!("{}.yaml", host.name), host.text);
+            let profile = Profile::parse_host(&source).map_err(|problems| problems.in_source(&source).to_string());
+            assert_eq!(profile.map(|profile| profile.name), Ok(host.name.to_owned()));
+            let file = parse_yaml(&source).map(|node| node.to_json()).unwrap_or_default();
+            let errors: Vec<_> = validator.iter_errors(&file).map(|error| error.to_string()).collect();
+            assert_eq!(errors, [""; 0], "{}", host.name);
         }
         let says_twice = |it: &&Profile| it.tool_name.is_some() && !it.dialects.is_empty();
         assert_eq!(builtins().iter().find(says_twice).map(|it| &it.name), None, "the dialect says how tools are named");

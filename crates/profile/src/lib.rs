@@ -21,6 +21,6 @@ mod traffic;
 pub use builtin::{builtin, builtin_of_dialect, builtins};
 pub use change::compare_fits;
 pub use evidence::ServerEvidence;
-pub use keys::schema;
+pub use keys::{host_schema, schema};
 pub use profile::{HostIdentity, Profile};
 pub use traffic::{Traffic, read_traffic};

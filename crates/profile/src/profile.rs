@@ -9,7 +9,7 @@ use crate::{
     keys::KEYS,
 };
 use rehearse_client_configs::dialect;
-use rehearse_document::{Node, Problems, Source, parse_yaml};
+use rehearse_document::{Fields, Node, Problems, Source, parse_yaml};
 use rehearse_protocol::Transport;
 use rehearse_report::profile::{ProfileKind, RuleLevel};
 
@@ -93,10 +93,7 @@ impl Profile {
     pub fn parse(source: &Source) -> Result<Profile, Problems> {
         let node = parse_yaml(source)?;
         let fields = KEYS.fields(&node, "profile")?;
-        let version = fields.required("profile")?;
-        if version.integer::<u32>()? != VERSION {
-            return Err(version.problem(format!("this program reads version {VERSION} of profiles")).into());
-        }
+        check_version(fields.required("profile")?)?;
         let kind = fields.required("kind")?;
         let kind = match kind.str()? {
             "host" => ProfileKind::Host,
@@ -104,13 +101,27 @@ impl Profile {
             "directory" => ProfileKind::Directory,
             _ => return Err(kind.problem("write host, provider or directory").into()),
         };
+        let dialects = fields.read_each("dialects", |node| Ok(node.str()?.to_owned()))?;
+        Profile::read(&fields, kind, dialects)
+    }
+
+    /// Reads the file of a host.
+    pub(crate) fn parse_host(source: &Source) -> Result<Profile, Problems> {
+        let node = parse_yaml(source)?;
+        let fields = KEYS.fields(&node, "host")?;
+        check_version(fields.required("host")?)?;
+        let name = |dialect: &Node| Ok(KEYS.fields(dialect, "dialect")?.required("name")?.str()?.to_owned());
+        Profile::read(&fields, ProfileKind::Host, fields.read_each("config", name)?)
+    }
+
+    fn read(fields: &Fields<'_>, kind: ProfileKind, dialects: Vec<String>) -> Result<Profile, Problems> {
         let text = |key: &str| -> Result<String, Problems> { Ok(fields.required(key)?.str()?.to_owned()) };
         let mut seen = std::collections::BTreeSet::new();
         Ok(Profile {
             name: text("name")?,
             title: text("title")?,
             kind,
-            dialects: fields.read_each("dialects", |node| Ok(node.str()?.to_owned()))?,
+            dialects,
             client: fields.read("client", HostIdentity::read)?,
             tool_name: fields.read("toolName", |node| Ok(node.str()?.to_owned()))?,
             rules: fields.read_each("rules", |node| {
@@ -171,6 +182,13 @@ impl Profile {
     /// How many rules it has.
     pub fn rule_count(&self) -> usize {
         self.rules.len()
+    }
+}
+
+fn check_version(version: &Node) -> Result<(), Problems> {
+    match version.integer::<u32>()? {
+        VERSION => Ok(()),
+        _ => Err(version.problem(format!("this program reads version {VERSION} of profiles")).into()),
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use super::{Exit, Failure};
 use crate::cli::{
     input, output,
-    sources::dialect_name::{dialect, dialects},
+    sources::dialect_name::{DIALECTS, dialect},
     style::{self, BAD, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client_configs::{
@@ -42,7 +42,7 @@ its client is not known.";
 
 /// Convert a config file for another client and list what it cannot express
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{}", dialects()))]
+#[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\nDialects:\n{DIALECTS}"))]
 pub(super) struct ConvertArgs {
     /// The config file [default: standard input]
     file: Option<PathBuf>,

@@ -27,7 +27,7 @@ use crate::cli::{
 };
 use rehearse_client_configs::{
     LintReport, Machine, codes,
-    dialect::{ALL, Detected, Dialect, FileLocation, RootKeys, by_path},
+    dialect::{Detected, Dialect, FileLocation, RootKeys, all, by_path},
     lint,
 };
 use rehearse_document::{
@@ -282,9 +282,9 @@ fn write_report(args: &ValidateArgs, report: &Report) -> Result<(), Failure> {
 
 fn list_dialects(format: Format) -> Result<(), Failure> {
     let (mut out, mut entries) = (String::new(), Vec::new());
-    let width = |column: fn(&Dialect) -> &str| ALL.iter().map(|it| column(it).len()).max().unwrap_or_default();
+    let width = |column: fn(&Dialect) -> &str| all().map(|it| column(it).len()).max().unwrap_or_default();
     let (names, programs) = (width(|it| it.name), width(|it| it.program));
-    for Dialect { name, program, files, .. } in ALL {
+    for Dialect { name, program, files, .. } in all() {
         // The same location may be below several folders.
         let mut files: Vec<_> = files.iter().map(|place| place.suffix()).collect();
         files.dedup();

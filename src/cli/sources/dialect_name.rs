@@ -9,7 +9,7 @@ use rehearse_document::nearest;
 /// The name is unknown; the error suggests the nearest.
 pub(crate) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     dialect::by_name(name).ok_or_else(|| {
-        let names: Vec<_> = dialect::ALL.iter().map(|dialect| dialect.name).collect();
+        let names: Vec<_> = dialect::all().map(|dialect| dialect.name).collect();
         let near = nearest(&name.to_lowercase().replace(['_', ' '], "-"), &names);
         match near {
             Some(near) => format!("did you mean `{near}`? There are {}", names.join(", ")),
@@ -18,10 +18,13 @@ pub(crate) fn dialect(name: &str) -> Result<&'static Dialect, String> {
     })
 }
 
+/// What stands for the dialects in a long help, so that they are read only if it is shown.
+pub(crate) const DIALECTS: &str = "{dialects}";
+
 /// The dialects with their programs, one per line.
 pub(crate) fn dialects() -> String {
-    let line = |dialect: &&Dialect| format!("  {:16} {}", dialect.name, dialect.program);
-    dialect::ALL.iter().map(line).collect::<Vec<_>>().join("\n")
+    let line = |dialect: &Dialect| format!("  {:16} {}", dialect.name, dialect.program);
+    dialect::all().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

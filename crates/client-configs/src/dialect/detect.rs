@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ALL, Dialect, FileLocation, Syntax};
+use super::{Dialect, FileLocation, Syntax, all, host::all_with};
 use crate::{document::Document, machine::is_of_windows};
 use rehearse_document::{Entry, Node, Source, nearest};
 
@@ -15,57 +15,6 @@ pub struct Detected {
     pub is_guess: bool,
 }
 
-/// The words that only one program has, at the root of a file or in its servers.
-struct Mark {
-    dialect: &'static str,
-    /// The root has all of these keys; a dot separates the keys of a path.
-    root: &'static [&'static str],
-    /// One of the servers has this key.
-    server: Option<&'static str>,
-}
-
-const fn root(dialect: &'static str, root: &'static [&'static str]) -> Mark {
-    Mark { dialect, root, server: None }
-}
-
-const fn server(dialect: &'static str, key: &'static str) -> Mark {
-    Mark { dialect, root: &[], server: Some(key) }
-}
-
-/// In the order in which they are tried.
-const MARKS: &[Mark] = &[
-    root("vscode", &["inputs"]),
-    root("vscode", &["customizations"]),
-    root("mcpilot", &["providers"]),
-    root("code_agent", &["enabled", "servers"]),
-    root("code_agent", &["mcp.enabled"]),
-    root("code_agent", &["mcp.globalSettings"]),
-    root("cpe", &["models", "mcpServers"]),
-    root("cpe", &["models", "version"]),
-    root("cpe", &["subagent"]),
-    root("librechat", &["endpoints"]),
-    root("librechat", &["mcpSettings"]),
-    root("continue", &["name", "version", "schema"]),
-    root("gemini", &["selectedAuthType"]),
-    root("gemini", &["contextFileName"]),
-    root("claude-desktop", &["globalShortcut"]),
-    root("amazon-q", &["toolsSettings"]),
-    server("code_agent", "globalSettings"),
-    server("engine", "connection"),
-    server("gemini", "httpUrl"),
-    server("windsurf", "serverUrl"),
-    server("roo", "alwaysAllow"),
-    server("roo", "watchPaths"),
-    server("cline", "autoApprove"),
-    server("cline", "transportType"),
-    server("copilot", "tools"),
-    server("copilot", "oauthClientId"),
-    server("claude-code", "headersHelper"),
-    server("cursor", "envFile"),
-    server("librechat", "serverInstructions"),
-    server("librechat", "initTimeout"),
-];
-
 impl Detected {
     /// A dialect that is certain.
     pub fn certain(dialect: &'static Dialect, why: impl Into<String>) -> Detected {
@@ -75,7 +24,7 @@ impl Detected {
 
 /// The dialect of that name.
 pub fn by_name(name: &str) -> Option<&'static Dialect> {
-    ALL.iter().copied().find(|dialect| dialect.name == name)
+    all_with(&format!("name: {name}\n")).find(|dialect| dialect.name == name)
 }
 
 /// The dialect that has a file of this path, and the place that matches.
@@ -83,7 +32,7 @@ pub fn by_path(path: &Path) -> Option<(&'static Dialect, FileLocation)> {
     let path = path.to_string_lossy();
     let path = if is_of_windows(&path) { path } else { path.replace('\\', "/").into() };
     let place = |dialect: &Dialect| dialect.files.iter().copied().find(|place| place.matches(&path));
-    ALL.iter().find_map(|dialect| Some((*dialect, place(dialect)?)))
+    all().find_map(|dialect| Some((dialect, place(dialect)?)))
 }
 
 /// Whether a file of this name may well be without servers, since it is about other things.
@@ -108,12 +57,12 @@ pub(crate) fn without_ending(path: &Path) -> PathBuf {
 pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detected> {
     let (dialect, place) = by_path(&without_ending(path))?;
     let is_guest = |guest: &&Dialect| guest.also_reads.contains(&place);
-    let guest = ALL.iter().copied().filter(is_guest).find_map(|guest| {
+    let guest = all_with("alsoReads:").filter(is_guest).find_map(|guest| {
         if dialect.servers(root).is_none() && has_root(guest, root) {
             return Some(Detected::certain(guest, format!("its servers are under `{}`", guest.roots[0].join("."))));
         }
-        let of_file = mark_of_file(root, source).filter(|(marked, _)| std::ptr::eq(*marked, guest));
-        let mark = of_file.map(|(_, mark)| mark).or_else(|| Some(format!("`{}`", mark_of_server(guest, root)?)))?;
+        let of_file = mark_at_root(guest, root, source).filter(|_| mark_at_root(dialect, root, source).is_none());
+        let mark = of_file.or_else(|| Some(format!("`{}`", mark_of_server(guest, root)?)))?;
         Some(Detected::certain(guest, format!("it has {mark}")))
     });
     guest.or_else(|| Some(Detected::certain(dialect, format!("its path ends with {}", place.suffix()))))
@@ -127,7 +76,7 @@ pub(crate) fn readers(document: &Document) -> impl Iterator<Item = &'static Dial
         Syntax::Json(_) => !document.is_yaml() && !document.is_toml(),
         Syntax::JsonOrYaml => !document.is_toml(),
     };
-    ALL.iter().copied().filter(fits).filter(|dialect| has_root(dialect, &document.root))
+    all().filter(fits).filter(|dialect| has_root(dialect, &document.root))
 }
 
 /// A key of code_agent in a file with `servers`, also a misspelled one: Visual Studio Code, which has the same place for
@@ -152,27 +101,23 @@ fn has_root(dialect: &Dialect, root: &Node) -> bool {
 
 /// The program that has a mark at the root of this file or in its references, and the mark.
 pub(crate) fn mark_of_file(root: &Node, source: &Source) -> Option<(&'static Dialect, String)> {
-    let is_variable = |name: &&str| source.text.contains(&format!("${{{name}"));
-    let reference = |dialect: &'static Dialect| {
-        let name = dialect.signature_references.iter().copied().find(is_variable)?;
-        Some((dialect, format!("`{name}`")))
-    };
-    let is_there = |key: &&str| root.get_path(&key.split('.').collect::<Vec<_>>()).is_some();
-    let marked = |mark: &Mark| {
-        let first = mark.root.first().filter(|_| mark.root.iter().all(is_there))?;
-        Some((by_name(mark.dialect)?, format!("`{first}`")))
-    };
     let of_code_agent = || Some((by_name("code_agent")?, format!("`{}` with `servers`", key_of_code_agent(root)?)));
-    let reference = ALL.iter().copied().find_map(reference);
-    reference.or_else(|| MARKS.iter().find_map(marked)).or_else(of_code_agent)
+    all().find_map(|dialect| Some((dialect, mark_at_root(dialect, root, source)?))).or_else(of_code_agent)
+}
+
+/// The mark of a program at the root of this file or in its references.
+fn mark_at_root(dialect: &Dialect, root: &Node, source: &Source) -> Option<String> {
+    let is_variable = |name: &&&str| source.text.contains(&format!("${{{name}"));
+    let is_there = |key: &&str| root.get_path(&key.split('.').collect::<Vec<_>>()).is_some();
+    let reference = dialect.signature_references.iter().find(is_variable);
+    let mark = reference.or_else(|| dialect.root_marks.iter().find(|keys| keys.iter().all(is_there))?.first());
+    mark.map(|mark| format!("`{mark}`"))
 }
 
 /// The mark of a program that one of the servers has.
 pub(crate) fn mark_of_server(dialect: &Dialect, root: &Node) -> Option<&'static str> {
-    let mut keys = MARKS.iter().filter(|mark| mark.dialect == dialect.name).filter_map(|mark| mark.server).peekable();
-    keys.peek()?;
-    let servers = dialect.servers_of(root);
-    keys.find(|key| servers.iter().any(|server| server.get(key).is_some()))
+    let servers = if dialect.server_marks.is_empty() { Vec::new() } else { dialect.servers_of(root) };
+    dialect.server_marks.iter().copied().find(|key| servers.iter().any(|server| server.get(key).is_some()))
 }
 
 /// The program to whose folder a file belongs that has no name which the program reads: `.claude/mcp.json`.
@@ -182,7 +127,7 @@ pub(crate) fn owner_of_folder(path: &Path) -> Option<&'static Dialect> {
         let mut parts = dialect.files.iter().map(|place| place.suffix().split('/'));
         parts.any(|parts| parts.clone().next() == Some(folder) && parts.count() <= depth)
     };
-    let first = |depth| ALL.iter().copied().find(|dialect| is_in(dialect, depth));
+    let first = |depth| all().find(|dialect| is_in(dialect, depth));
     first(2).or_else(|| first(usize::MAX))
 }
 
@@ -190,5 +135,5 @@ pub(crate) fn owner_of_folder(path: &Path) -> Option<&'static Dialect> {
 pub(crate) fn named_in(path: &Path) -> Option<&'static Dialect> {
     let words = |text: &str| format!("-{}-", text.to_ascii_lowercase().replace(['_', '.', ' '], "-"));
     let name = path.file_stem().map(|stem| words(&stem.to_string_lossy()))?;
-    ALL.iter().copied().find(|dialect| !dialect.files.is_empty() && name.contains(&words(dialect.name)))
+    all().find(|dialect| !dialect.files.is_empty() && name.contains(&words(dialect.name)))
 }

@@ -1,10 +1,13 @@
 //! Where programs keep their files.
 
+use serde::Deserialize;
+
 use crate::machine::is_of_windows;
 
 /// A file of a program: where the program looks for it, and how to know it by its path. Parts are separated by `/`; a `*`
 /// matches any name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum FileLocation {
     /// Below the folder of a project.
     Project(&'static str),

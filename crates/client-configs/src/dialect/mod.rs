@@ -1,47 +1,28 @@
 //! Dialects: how each program writes its MCP servers, and what it makes of them.
 //!
-//! A dialect is a table, one file each, from which servers are read. What programs do is in `docs/config-dialects.md`.
-//! To add a dialect, add one file and one line in [`ALL`].
+//! A dialect is a table in the file of its host, from which servers are read. What programs do is in
+//! `docs/config-dialects.md`. To add a dialect, add one file in `hosts/` and its name in [`HOSTS`].
 
-mod amazon_q;
-mod antigravity;
-mod claude_code;
-mod claude_desktop;
-mod cline;
-mod code_agent;
-mod codex;
-mod continue_dev;
-mod continue_json;
-mod copilot;
-mod cpe;
-mod cursor;
 mod detect;
-mod engine;
-mod gemini;
-mod junie;
-mod kiro;
-mod librechat;
+mod host;
 mod location;
-mod mcpilot;
-mod opencode;
-mod qwen;
-mod roo;
 mod schema;
 mod section;
 mod servers;
+pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
 mod variables;
-mod vscode;
-mod windsurf;
-mod zed;
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
+
+use serde::Deserialize;
 
 pub use detect::{Detected, by_name, by_path};
 pub(super) use detect::{
     detect, is_about_other_things, mark_of_file, mark_of_server, named_in, owner_of_folder, readers, without_ending,
 };
+pub use host::{HOSTS, Host, KEYS, all};
 pub use location::FileLocation;
 pub(super) use servers::ServerMap;
 pub use variables::{EmptyVariable, Template, UnsetVariable, VariableRule, VariableScope};
@@ -51,172 +32,95 @@ use super::policy::Policy;
 use rehearse_document::json::SyntaxExtensionKind;
 use rehearse_protocol::Transport;
 
-/// Every dialect. Of those that read a file equally well, the first is taken.
-pub static ALL: &[&Dialect] = &[
-    &claude_code::DIALECT,
-    &claude_desktop::DIALECT,
-    &vscode::DIALECT,
-    &copilot::DIALECT,
-    &cursor::DIALECT,
-    &cline::DIALECT,
-    &roo::DIALECT,
-    &antigravity::DIALECT,
-    &windsurf::DIALECT,
-    &gemini::DIALECT,
-    &qwen::DIALECT,
-    &amazon_q::DIALECT,
-    &kiro::DIALECT,
-    &engine::DIALECT,
-    &cpe::DIALECT,
-    &cpe::LENIENT,
-    &code_agent::DIALECT,
-    &mcpilot::DIALECT,
-    &opencode::DIALECT,
-    &zed::DIALECT,
-    &librechat::DIALECT,
-    &continue_dev::DIALECT,
-    &continue_json::DIALECT,
-    &junie::DIALECT,
-    &codex::DIALECT,
-];
-
 /// The dialect of the environment variables that name servers and files of servers.
-pub(super) static VARIABLES_DIALECT: &Dialect = &code_agent::DIALECT;
+pub(super) static VARIABLES_DIALECT: LazyLock<&Dialect> =
+    LazyLock::new(|| by_name("code_agent").unwrap_or_else(|| Box::leak(Box::default())));
 
-/// What the tables use.
-mod prelude {
-    /// Keys, by the servers that they are for: `Process "command" Command, "args" Args; Remote "url" Url(None);`.
-    macro_rules! keys {
-        ($($servers:ident $($name:literal $field:ident $(($of:expr))?),+);* $(;)?) => {
-            &[$($(Key { name: $name, field: Field::$field $(($of))?, applies_to: AppliesTo::$servers }),+),*]
-        };
-    }
-
-    pub(super) use super::{
-        AppliesTo, BatchFiles, Collection, CommandAndUrl, Companion, Dialect, EmptyVariable, Field, FileLocation,
-        Files, Key, MissingType, NameLists, OutOfRange, Profiles, RootKeys, SettingType, Syntax, Template, TimeoutRule,
-        UnsetVariable, VariableRule, VariableScope,
-    };
-    pub(super) use crate::policy::{
-        ApprovalRule, BothFilters, ClientInfo, Duplicates, EmptyFilter, Environment, Naming, Patterns, Policy,
-        Unreachable,
-    };
-    pub(super) use crate::projection::Projection;
-    pub(super) use keys;
-    pub(super) use rehearse_document::{Form, json::SyntaxExtensionKind};
-    pub(super) use rehearse_protocol::Transport;
-    pub(super) use std::num::NonZeroUsize;
-}
-
-/// How a program writes its servers.
-#[derive(Debug)]
+/// How a program writes its servers. `keys.txt` says what each member means.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Dialect {
-    /// As the user types it: `claude-code`.
     pub name: &'static str,
-    /// The program that owns the format.
     pub program: &'static str,
     pub syntax: Syntax,
-    /// Syntax extensions that it accepts but does not document.
+    #[serde(deserialize_with = "tables::list")]
     pub undocumented_syntax: &'static [SyntaxExtensionKind],
-    /// Its files. Of two for the same servers, the program prefers the first; all of a project come before the user's.
+    #[serde(deserialize_with = "tables::list")]
     pub files: &'static [FileLocation],
-    /// Those of its files in which it looks for no servers, although people put them there.
+    #[serde(deserialize_with = "tables::list")]
     pub files_without_servers: &'static [FileLocation],
-    /// Files of other programs that it reads as well.
+    #[serde(deserialize_with = "tables::list")]
     pub also_reads: &'static [FileLocation],
-    /// Where all of this is in a file about other things: keys from the root on.
+    #[serde(deserialize_with = "tables::paths")]
     pub sections: &'static [&'static [&'static str]],
-    /// Where the servers are: keys from the root on. The first that exists is read; the first of all is written.
+    #[serde(default = "tables::usual_roots", deserialize_with = "tables::paths")]
     pub roots: &'static [&'static [&'static str]],
-    /// Whether a file may be nothing but the servers, and if so, what is wrong with that.
     pub bare_map_note: Option<&'static str>,
     pub collection: Collection,
-    /// The other keys beside the servers.
     pub root_keys: RootKeys,
-    /// References that only this program replaces: how their names begin.
+    #[serde(deserialize_with = "tables::list")]
     pub signature_references: &'static [&'static str],
-    /// Which files it rejects for an unknown key beside the servers.
     pub strict_files: Files,
-    /// Whether a file may be without the key for servers, as long as it has only known keys.
     pub may_be_empty: bool,
-    /// Where the values are that apply to every server without a value of its own.
+    #[serde(deserialize_with = "tables::some_path")]
     pub defaults: Option<&'static [&'static str]>,
-    /// The key beside the servers that turns all of them off when it is false.
     pub global_enable_key: Option<&'static str>,
-    /// Profiles with servers of their own, of which one is used at a time.
     pub profiles: Option<Profiles>,
-    /// Whether a file may be one server, with the name of the file.
     pub single_server_file: bool,
-    /// Whether the value may be a path to another file instead, or an array of such paths and of servers.
     pub links_to_file: bool,
-    /// Lists of the servers that are used and of those that are not.
     pub name_lists: Option<NameLists>,
-    /// The key of an object with a config for each project of the user, by the path of its folder.
     pub projects: Option<&'static str>,
-    /// The keys of a server.
+    #[serde(deserialize_with = "tables::keys")]
     pub keys: &'static [Key],
-    /// Whether it rejects a file for an unknown key of a server.
     pub rejects_unknown_keys: bool,
-    /// Whether it rejects a file for a key that is for the other kind of server.
     pub rejects_misplaced_keys: bool,
-    /// Other keys of the file, and the value that is written if there is none.
+    #[serde(deserialize_with = "tables::list")]
     pub companions: &'static [Companion],
-    /// Keys that a local server needs besides its command.
+    #[serde(deserialize_with = "tables::list")]
     pub required_keys: &'static [&'static str],
-    /// Words for transports, each with the only key that its URL may have.
+    #[serde(deserialize_with = "tables::list")]
     pub url_keys: &'static [(&'static str, &'static str)],
-    /// Whether an object in a server that has a key for the transport must have it.
     pub typed_objects: bool,
-    /// The words for transports. The first word for a transport is written; if a word has several, the URL decides.
+    #[serde(deserialize_with = "tables::list")]
     pub transports: &'static [(&'static str, Transport)],
     pub ignores_unknown_transport: bool,
-    /// Whether numbers and booleans may be strings.
     pub coerces_scalars: bool,
     pub when_type_missing: MissingType,
-    /// Whether every server is written with the word for its transport.
     pub is_explicit: bool,
     pub when_both_given: CommandAndUrl,
     pub timeout: Option<TimeoutRule>,
     pub variables: VariableRule,
-    /// The rule for commands, if it is another.
     pub command_variables: Option<VariableRule>,
-    /// Whether `env` and `headers` may have values that are not strings.
     pub loose_values: bool,
-    /// Whether an empty value of a key for the other kind of server is as good as none; an empty object only if the
-    /// program does not reject such keys.
     pub empty_is_absent: bool,
-    /// Whether an empty word for the transport is as good as none.
     pub empty_type_is_absent: bool,
-    /// Whether `env` may be `null`.
     pub null_env: bool,
-    /// Characters besides letters and digits that the name of a server may have; `None` if any.
     pub name_characters: Option<&'static str>,
-    /// A character that names of servers should not have.
     pub name_discouraged: Option<char>,
+    #[serde(deserialize_with = "tables::list")]
     pub reserved_names: &'static [&'static str],
-    /// URL schemes besides those of the transports.
+    #[serde(deserialize_with = "tables::list")]
     pub schemes: &'static [&'static str],
-    /// Whether a server with an empty URL is silently ignored.
     pub ignores_empty_url: bool,
-    /// Whether a server without a command and a URL is defined elsewhere: only switched on or off here.
     pub allows_partial_server: bool,
-    /// The word for the transport of a server that is defined elsewhere.
     pub elsewhere_word: Option<&'static str>,
-    /// The fields in which a leading `~/` is the home folder.
+    #[serde(deserialize_with = "tables::list")]
     pub expands_home_in: &'static [Field],
-    /// Whether it is started from the desktop, with no project folder as its working directory.
     pub is_desktop: bool,
-    /// How it starts batch files of Windows, such as `npx.cmd`.
     pub batch_files: BatchFiles,
     pub policy: Policy,
-    /// Whether the file describes an agent as well: `models`, `defaults`, `subagent`.
     pub describes_agent: bool,
+    #[serde(deserialize_with = "tables::lists")]
+    pub root_marks: &'static [&'static [&'static str]],
+    #[serde(deserialize_with = "tables::list")]
+    pub server_marks: &'static [&'static str],
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Syntax {
     /// JSON with these extensions.
-    Json(&'static [SyntaxExtensionKind]),
+    Json(#[serde(deserialize_with = "tables::list")] &'static [SyntaxExtensionKind]),
     /// YAML 1.2; strict JSON if the file's name says so.
     Yaml,
     JsonOrYaml,
@@ -224,16 +128,19 @@ pub enum Syntax {
 }
 
 /// How servers get their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Collection {
     /// `{ name: { … } }`
+    #[default]
     Map,
     /// `[{ name: …, … }]`. An item with the key `elsewhere` refers to a server that is defined elsewhere.
     List { elsewhere: Option<&'static str> },
 }
 
 /// A list of profiles, each with servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Profiles {
     /// The key of the list.
     pub key: &'static str,
@@ -244,23 +151,29 @@ pub struct Profiles {
 }
 
 /// Some of a program's files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum Files {
+    #[default]
     None,
     All,
-    These(&'static [FileLocation]),
+    These(#[serde(deserialize_with = "tables::list")] &'static [FileLocation]),
 }
 
 /// Where lists of names of servers are: keys from the root on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub struct NameLists {
     /// Unless it is empty, no others are used.
+    #[serde(deserialize_with = "tables::path")]
     pub allowed: &'static [&'static str],
+    #[serde(deserialize_with = "tables::path")]
     pub excluded: &'static [&'static str],
 }
 
 /// A key beside the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Companion {
     pub key: &'static str,
     pub value: &'static str,
@@ -269,12 +182,13 @@ pub struct Companion {
 }
 
 /// The keys beside the servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum RootKeys {
     /// These; any other is ignored.
-    Known(&'static [&'static str]),
+    Known(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
     /// The servers are one section of a file about other things; these are some of its other keys.
-    Section(&'static [&'static str]),
+    Section(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
 }
 
 /// A key of a server, or of an object in it.
@@ -286,7 +200,8 @@ pub struct Key {
 }
 
 /// The servers that a key is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum AppliesTo {
     All,
     Process,
@@ -304,7 +219,8 @@ impl AppliesTo {
 }
 
 /// What a key means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", remote = "Self")]
 pub enum Field {
     Name,
     Transport,
@@ -348,7 +264,7 @@ pub enum Field {
     CallbackPort,
     MetadataUrl,
     /// An object with these keys.
-    Object(&'static [Key]),
+    Object(#[serde(deserialize_with = "tables::keys")] &'static [Key]),
     /// A setting that only this program has.
     Own,
     /// The same, with values of this kind only.
@@ -387,7 +303,8 @@ impl Field {
 }
 
 /// The type of a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum SettingType {
     Text,
     Flag,
@@ -395,7 +312,7 @@ pub enum SettingType {
     Count(u64),
     TextOrFlag,
     /// One of these words, or a whole number.
-    WordOrCount(&'static [&'static str]),
+    WordOrCount(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
     /// A string of letters, digits and spaces.
     Plain,
     Pairs,
@@ -403,9 +320,11 @@ pub enum SettingType {
 }
 
 /// The transport of a server without `type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum MissingType {
     /// An error.
+    #[default]
     Rejected,
     /// Local if it has a command; a URL alone is an error.
     Process,
@@ -414,19 +333,23 @@ pub enum MissingType {
 }
 
 /// The transport of a server with a command and a URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum CommandAndUrl {
     Rejected,
     /// Local, unless `type` says otherwise.
+    #[default]
     Process,
     /// Remote, unless `type` says otherwise.
     Remote,
 }
 
 /// How a program starts batch files of Windows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum BatchFiles {
     /// As other programs, or it is not known.
+    #[default]
     Started,
     /// With `cmd /c`, which replaces `%NAME%` in the command and its arguments.
     ByCmd,
@@ -435,7 +358,8 @@ pub enum BatchFiles {
 }
 
 /// How a program reads a timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TimeoutRule {
     /// The milliseconds of one unit.
     pub unit: u64,
@@ -449,7 +373,8 @@ pub struct TimeoutRule {
 }
 
 /// What a program does with a timeout out of range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum OutOfRange {
     Rejected,
     /// The nearest one in range is used.
@@ -457,71 +382,25 @@ pub enum OutOfRange {
     Ignored,
 }
 
-impl TimeoutRule {
-    const MILLISECONDS: TimeoutRule =
-        TimeoutRule { unit: 1, least: 0, most: u64::MAX, whole: false, outside: OutOfRange::Rejected, default: 0 };
-    const SECONDS: TimeoutRule = TimeoutRule { unit: 1000, ..TimeoutRule::MILLISECONDS };
+impl Default for TimeoutRule {
+    fn default() -> TimeoutRule {
+        TimeoutRule { unit: 1, least: 0, most: u64::MAX, whole: false, outside: OutOfRange::Rejected, default: 0 }
+    }
+}
+
+impl Default for Syntax {
+    fn default() -> Syntax {
+        Syntax::Json(&[])
+    }
+}
+
+impl Default for RootKeys {
+    fn default() -> RootKeys {
+        RootKeys::Known(&[])
+    }
 }
 
 impl Dialect {
-    /// What most programs have in common, so that tables say only what differs.
-    const PLAIN: Dialect = Dialect {
-        name: "",
-        program: "",
-        syntax: Syntax::Json(&[]),
-        undocumented_syntax: &[],
-        files: &[],
-        files_without_servers: &[],
-        also_reads: &[],
-        sections: &[],
-        roots: &[&["mcpServers"]],
-        bare_map_note: None,
-        collection: Collection::Map,
-        root_keys: RootKeys::Known(&[]),
-        signature_references: &[],
-        strict_files: Files::None,
-        may_be_empty: false,
-        defaults: None,
-        global_enable_key: None,
-        profiles: None,
-        single_server_file: false,
-        links_to_file: false,
-        name_lists: None,
-        projects: None,
-        keys: &[],
-        rejects_unknown_keys: false,
-        rejects_misplaced_keys: false,
-        companions: &[],
-        required_keys: &[],
-        url_keys: &[],
-        typed_objects: false,
-        transports: &[],
-        ignores_unknown_transport: false,
-        coerces_scalars: false,
-        when_type_missing: MissingType::Rejected,
-        is_explicit: false,
-        when_both_given: CommandAndUrl::Process,
-        timeout: None,
-        variables: VariableRule::NONE,
-        command_variables: None,
-        loose_values: false,
-        empty_is_absent: false,
-        empty_type_is_absent: false,
-        null_env: false,
-        name_characters: None,
-        name_discouraged: None,
-        reserved_names: &[],
-        schemes: &[],
-        ignores_empty_url: false,
-        allows_partial_server: false,
-        elsewhere_word: None,
-        expands_home_in: &[],
-        is_desktop: false,
-        batch_files: BatchFiles::Started,
-        describes_agent: false,
-        policy: Policy::USUAL,
-    };
-
     /// The default timeout for connecting, listing and requests; `None` if the program has no single one.
     pub fn usual_timeout(&self) -> Option<Duration> {
         let is_for_calls_alone = self.keys.iter().any(|key| key.field == Field::CallTimeout);

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_dialect_is_complete() {
-    for dialect in ALL {
+    for dialect in all() {
         assert_eq!(by_name(dialect.name).map(|it| it.name), Some(dialect.name), "each name is unique");
         let has = |wanted: fn(&Field) -> bool| dialect.keys.iter().any(|key| wanted(&key.field));
         assert!(has(|field| matches!(field, Field::Command | Field::CommandLine)), "{}", dialect.name);

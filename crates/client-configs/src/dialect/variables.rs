@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{ALL, Field};
+use serde::Deserialize;
+
+use super::{Field, all, tables};
 use crate::expand_env;
 use rehearse_document::{Form, Reference, references};
 
@@ -28,12 +30,16 @@ const OF_WINDOWS: &[&str] = &[
 ];
 
 /// Which references are replaced, where, and what an unset variable is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub struct VariableRule {
+    #[serde(deserialize_with = "tables::list")]
     pub forms: &'static [Form],
     /// `${NAME}` that the program knows by itself: `workspaceFolder`.
+    #[serde(deserialize_with = "tables::list")]
     pub known: &'static [&'static str],
     /// Variables that the program does not give away: a reference to one stays as it is written.
+    #[serde(deserialize_with = "tables::list")]
     pub blocked: &'static [&'static str],
     /// Whether a value must be one reference and nothing else.
     pub whole: bool,
@@ -50,7 +56,8 @@ pub struct VariableRule {
 }
 
 /// How templates are written: `{{USER_ID}}`, `${{ inputs.NAME }}`, `{file:PATH}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Template {
     pub open: &'static str,
     pub close: &'static str,
@@ -59,9 +66,11 @@ pub struct Template {
 }
 
 /// What a program does with a variable that is set to an empty string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum EmptyVariable {
     /// The value is empty, unless the reference has a default.
+    #[default]
     Nothing,
     /// The value is empty, and the default is ignored.
     Set,
@@ -70,42 +79,32 @@ pub enum EmptyVariable {
 }
 
 /// The values in which references are replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum VariableScope {
+    #[default]
     Nowhere,
     Everywhere,
     /// In those of these fields.
-    Fields(&'static [Field]),
+    Fields(#[serde(deserialize_with = "tables::list")] &'static [Field]),
 }
 
 /// What a program does with a variable that is not set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum UnsetVariable {
     /// The value is empty.
     Empty,
     /// The program rejects the config.
     Rejected,
     /// The reference stays as it is written.
+    #[default]
     Kept,
     /// It is not documented.
     Unknown,
 }
 
 impl VariableRule {
-    /// Nothing is replaced.
-    pub(super) const NONE: VariableRule = VariableRule {
-        forms: &[],
-        known: &[],
-        blocked: &[],
-        whole: false,
-        by_go: false,
-        in_text: false,
-        scope: VariableScope::Nowhere,
-        unset: UnsetVariable::Kept,
-        empty: EmptyVariable::Nothing,
-        template: None,
-    };
-
     /// Whether anything is replaced in values of this field.
     pub fn holds_in(&self, field: Field) -> bool {
         let field = match field {
@@ -140,7 +139,7 @@ impl VariableRule {
         let is_known = |rule: &VariableRule| rule.known.contains(&kind(name));
         let is_name = name.starts_with(char::is_lowercase)
             && (!self.forms.contains(&Form::Braced) || name.contains(char::is_uppercase));
-        is_name && !is_known(self) && ALL.iter().any(|other| is_known(&other.variables))
+        is_name && !is_known(self) && all().any(|other| is_known(&other.variables))
     }
 
     /// Where the program replaces something in a text: references and templates, in no order.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     codes,
-    dialect::{ALL, Dialect, Field, Key},
+    dialect::{Dialect, Field, Key, all},
 };
 use rehearse_document::{Entry, nearest};
 use rehearse_protocol::Transport;
@@ -138,5 +138,5 @@ pub(super) fn did_you_mean(near: &str) -> String {
 
 /// The first dialect that has such a key in servers.
 fn owner(key: &str) -> Option<&'static Dialect> {
-    ALL.iter().copied().find(|dialect| dialect.keys.iter().any(|it| it.name == key))
+    all().find(|dialect| dialect.keys.iter().any(|it| it.name == key))
 }

@@ -1,6 +1,6 @@
 //! Words that people use for keys and transports of other programs.
 
-use crate::dialect::{ALL, Field};
+use crate::dialect::{Field, all};
 use rehearse_document::nearest;
 use rehearse_protocol::Transport;
 
@@ -45,7 +45,7 @@ pub(crate) fn switch(key: &str) -> Option<Field> {
 
 /// What a key of a server means for each program that has it.
 fn fields(key: &str) -> impl Iterator<Item = Field> {
-    let keys = ALL.iter().flat_map(|dialect| dialect.keys);
+    let keys = all().flat_map(|dialect| dialect.keys);
     keys.filter(move |it| it.name == key).map(|it| it.field)
 }
 

@@ -17,7 +17,7 @@ pub(super) fn lint(text: &str, machine: &Machine) -> LintReport {
         Err(problems) => return unreadable(&source, problems),
     };
     let mut findings = Vec::new();
-    document.check_syntax(&document.root, &source, VARIABLES_DIALECT, &mut findings);
-    let config = read_list(&document.root, VARIABLES_DIALECT, &source, &mut findings);
+    document.check_syntax(&document.root, &source, &VARIABLES_DIALECT, &mut findings);
+    let config = read_list(&document.root, &VARIABLES_DIALECT, &source, &mut findings);
     report(&source, &document, config, findings, (machine, "set by the environment variable"))
 }

@@ -269,7 +269,7 @@ impl Sources {
 
     fn file(&self, precedence: Precedence, name: String, path: PathBuf, text: String, machine: &Machine) -> File {
         // The variable is code_agent's, and so is its file.
-        let dialect = self.dialect.or((precedence == Precedence::ConfigPath).then_some(VARIABLES_DIALECT));
+        let dialect = self.dialect.or((precedence == Precedence::ConfigPath).then(|| *VARIABLES_DIALECT));
         let report = lint(&Source::new(name, text), Some(&path), dialect, Some(machine));
         File { precedence, path: Some(path), report }
     }

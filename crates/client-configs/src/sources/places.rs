@@ -8,7 +8,7 @@ use std::{
 use super::Precedence;
 use crate::{
     Machine, System,
-    dialect::{ALL, Dialect, FileLocation},
+    dialect::{Dialect, FileLocation, all},
 };
 
 /// Where a machine has what.
@@ -67,7 +67,7 @@ impl Folders {
     pub(super) fn candidates(&self, forced: Option<&'static Dialect>) -> Vec<Candidate> {
         let (mut candidates, mut seen) = (Vec::new(), HashSet::new());
         for precedence in [Precedence::Project, Precedence::User] {
-            let dialects = ALL.iter().filter(|dialect| forced.is_none_or(|forced| forced.name == dialect.name));
+            let dialects = all().filter(|dialect| forced.is_none_or(|forced| forced.name == dialect.name));
             for place in dialects.flat_map(|dialect| dialect.files) {
                 if let Some(path) = self.path(*place, precedence).filter(|path| seen.insert(path.clone())) {
                     candidates.push(Candidate { name: self.name(&path), path, precedence });
@@ -181,7 +181,7 @@ mod tests {
     fn every_default_file_is_known_by_its_path() {
         let linux = folders(System::Linux, &[("HOME", "/home/ada")]);
         let windows = folders(System::Windows, &[("USERPROFILE", r"c:\users\ADA")]);
-        for dialect in ALL {
+        for dialect in all() {
             for Candidate { path, .. } in [&linux, &windows].into_iter().flat_map(|it| it.candidates(Some(dialect))) {
                 let detected =
                     lint(&Source::new("t", if dialect.name == "codex" { "" } else { "{}" }), Some(&path), None, None)

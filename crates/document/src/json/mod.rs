@@ -32,7 +32,8 @@ pub struct SyntaxExtension {
     pub span: Span,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum SyntaxExtensionKind {
     /// U+FEFF before the text.
     ByteOrderMark,

@@ -7,7 +7,7 @@ use rehearse_client::Target;
 use rehearse_client_configs::{
     Machine,
     codes::DIALECT_HINT,
-    dialect::{ALL, Dialect, by_name},
+    dialect::{Dialect, all, by_name},
     lint, resolve,
     server::ConfiguredServer,
 };
@@ -47,7 +47,7 @@ pub(crate) fn read(fields: &Fields<'_>, node: &Node, folder: &Path) -> Result<Ve
 fn read_dialect(node: &Node) -> Result<&'static Dialect, Problems> {
     let name = node.str()?;
     let found = by_name(name).ok_or_else(|| {
-        let names: Vec<_> = ALL.iter().map(|dialect| dialect.name).collect();
+        let names: Vec<_> = all().map(|dialect| dialect.name).collect();
         let near = nearest(name, &names).map(|near| format!("did you mean `{near}`?"));
         let hint = near.unwrap_or_else(|| format!("use one of {}", names.join(", ")));
         node.problem(format!("unknown dialect `{name}`")).hint(hint)

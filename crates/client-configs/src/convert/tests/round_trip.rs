@@ -9,7 +9,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use crate::{
     LintReport, codes,
     convert::{Loss, Notation, convert, write},
-    dialect::{ALL, Dialect, Field, Key},
+    dialect::{Dialect, Field, Key, all},
     lint,
     policy::{BothFilters, Patterns},
     server::{At, ConfiguredServer, OAuth, Pair},
@@ -280,8 +280,8 @@ fn lost(loss: &Loss, dialect: &Dialect) -> (&'static str, String) {
 }
 
 static SCHEMAS: LazyLock<BTreeMap<&str, jsonschema::Validator>> = LazyLock::new(|| {
-    let validator = |dialect: &&Dialect| jsonschema::draft7::new(&dialect.schema()).expect("a schema");
-    ALL.iter().map(|dialect| (dialect.name, validator(dialect))).collect()
+    let validator = |dialect: &Dialect| jsonschema::draft7::new(&dialect.schema()).expect("a schema");
+    all().map(|dialect| (dialect.name, validator(dialect))).collect()
 });
 
 fn check_round_trip(servers: &[ConfiguredServer], from: &'static Dialect, to: &'static Dialect) {
@@ -317,9 +317,9 @@ fn check_round_trip(servers: &[ConfiguredServer], from: &'static Dialect, to: &'
 #[test]
 fn conversions_change_only_what_they_report() {
     let (mut runner, strategy) = (TestRunner::deterministic(), servers());
-    for distance in 0..ALL.len() {
+    for distance in 0..all().count() {
         let servers = strategy.new_tree(&mut runner).expect("servers").current();
-        for (from, to) in ALL.iter().zip(ALL.iter().cycle().skip(distance)) {
+        for (from, to) in all().zip(all().cycle().skip(distance)) {
             check_round_trip(&servers, from, to);
         }
     }

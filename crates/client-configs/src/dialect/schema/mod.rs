@@ -152,7 +152,7 @@ fn insert(object: &mut Map<String, Json>, keys: &[&str], schema: Json, is_requir
 mod tests {
     use super::*;
     use crate::dialect::by_name;
-    use crate::{dialect::ALL, read::read};
+    use crate::{dialect::all, read::read};
     use rehearse_document::{Source, json};
     use rehearse_protocol::Transport;
     use rehearse_report::findings::Severity;
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_schema_rejects_what_its_program_rejects_and_nothing_else() {
         let (mut accepted, mut rejected) = (0, 0);
-        for dialect in ALL {
+        for dialect in all() {
             let validator = validator(dialect);
             for server in servers() {
                 let file = file(dialect, server);
@@ -241,7 +241,7 @@ mod tests {
             json!({ "mcpServers": [{ "s": server() }, 7] }),
         ]);
         let (mut accepted, mut rejected) = (0, 0);
-        for dialect in ALL {
+        for dialect in all() {
             let validator = validator(dialect);
             for mut file in files.clone() {
                 if let Json::Object(members) = &mut file {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn every_schema_is_valid_and_every_key_of_a_server_has_a_description() {
-        for dialect in ALL {
+        for dialect in all() {
             let schema = dialect.schema();
             assert!(jsonschema::draft7::meta::is_valid(&schema), "{}", dialect.name);
             for key in dialect.keys {
