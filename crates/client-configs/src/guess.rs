@@ -9,7 +9,8 @@ use std::{cmp::Ordering, collections::HashMap, path::Path, sync::Arc};
 use super::{
     ClientConfig, ConfiguredServer, codes,
     dialect::{
-        Detected, Dialect, Field, FileLocation, all, mark_of_file, mark_of_server, named_in, owner_of_folder, readers,
+        Detected, Dialect, Field, FileLocation, Syntax, all, has_root, mark_of_file, mark_of_server, named_in,
+        owner_of_folder,
     },
     document::Document,
     policy::Policy,
@@ -112,6 +113,17 @@ fn open_tools(lists: &ToolFilter, policy: &Policy) -> Vec<bool> {
     let names = lists.include.iter().chain(&lists.exclude).flat_map(|list| &list.value);
     let tools = names.flat_map(|name| [name.value.clone(), name.value.replace('*', "x")]).chain([String::new()]);
     tools.map(|tool| lists.offers(policy, &tool)).collect()
+}
+
+/// The programs that look for servers where a file has them.
+fn readers(document: &Document) -> impl Iterator<Item = &'static Dialect> {
+    let fits = |dialect: &&Dialect| match dialect.syntax {
+        Syntax::Toml => document.is_toml(),
+        Syntax::Yaml => document.is_yaml(),
+        Syntax::Json(_) => !document.is_yaml() && !document.is_toml(),
+        Syntax::JsonOrYaml => !document.is_toml(),
+    };
+    all().filter(fits).filter(|dialect| has_root(dialect, &document.root))
 }
 
 /// The first of the programs that read a file best, and one of the others that differs from it. If there are others, it is

@@ -38,6 +38,7 @@ pub mod release;
 mod resolve;
 pub mod secret;
 pub mod server;
+mod slice;
 pub mod sources;
 
 pub use dotenv::parse_dotenv;

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 
-use crate::{System, dialect::tables, projection::Projection};
+use crate::{System, projection::Projection, slice::slice};
 
 /// The behaviour of a program that its files do not say. Each dialect has its own; a user may want another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -126,9 +126,9 @@ pub enum Environment {
     Sdk,
     /// These variables of the client's, on Windows the second ones.
     Only {
-        #[serde(deserialize_with = "tables::list")]
+        #[serde(deserialize_with = "slice")]
         unix: &'static [&'static str],
-        #[serde(deserialize_with = "tables::list")]
+        #[serde(deserialize_with = "slice")]
         windows: &'static [&'static str],
     },
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::CheckedConfig;
-use crate::{codes, read::is_note};
+use crate::{codes, dialect::is_note};
 use rehearse_document::{Entry, Node, Value, nearest, references};
 use rehearse_report::findings::Finding;
 

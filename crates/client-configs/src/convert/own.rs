@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::loss::Loss;
 use crate::{
     ConfiguredServer, LintReport,
-    dialect::{Collection, Dialect, Field, Key, Profiles, RootKeys, ServerMap},
-    read::is_note,
+    dialect::{Collection, Dialect, Field, Key, Profiles, RootKeys, ServerMap, is_note},
 };
 use rehearse_document::{Entry, Node, Span, Value};
 use rehearse_report::findings::Severity;

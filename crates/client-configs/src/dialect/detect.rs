@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Dialect, FileLocation, Syntax, all, host::all_with};
-use crate::{document::Document, machine::is_of_windows};
+use super::{Dialect, FileLocation, all, host::all_with};
+use crate::machine::is_of_windows;
 use rehearse_document::{Entry, Node, Source, nearest};
 
 /// The dialect of a file, and why.
@@ -68,17 +68,6 @@ pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detect
     guest.or_else(|| Some(Detected::certain(dialect, format!("its path ends with {}", place.suffix()))))
 }
 
-/// The programs that look for servers where a file has them.
-pub(crate) fn readers(document: &Document) -> impl Iterator<Item = &'static Dialect> {
-    let fits = |dialect: &&Dialect| match dialect.syntax {
-        Syntax::Toml => document.is_toml(),
-        Syntax::Yaml => document.is_yaml(),
-        Syntax::Json(_) => !document.is_yaml() && !document.is_toml(),
-        Syntax::JsonOrYaml => !document.is_toml(),
-    };
-    all().filter(fits).filter(|dialect| has_root(dialect, &document.root))
-}
-
 /// A key of code_agent in a file with `servers`, also a misspelled one: Visual Studio Code, which has the same place for
 /// its servers, knows none like it.
 fn key_of_code_agent(root: &Node) -> Option<&str> {
@@ -91,7 +80,7 @@ fn key_of_code_agent(root: &Node) -> Option<&str> {
 }
 
 /// Whether a file has something at the first place where this program looks for servers.
-fn has_root(dialect: &Dialect, root: &Node) -> bool {
+pub(crate) fn has_root(dialect: &Dialect, root: &Node) -> bool {
     let is_collection = |node: &Node| match dialect.collection {
         super::Collection::Map => node.as_items().is_none(),
         super::Collection::List { .. } => node.as_items().is_some(),

@@ -9,7 +9,7 @@ mod location;
 mod schema;
 mod section;
 mod servers;
-pub(crate) mod tables;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod variables;
@@ -20,15 +20,15 @@ use serde::Deserialize;
 
 pub use detect::{Detected, by_name, by_path};
 pub(super) use detect::{
-    detect, is_about_other_things, mark_of_file, mark_of_server, named_in, owner_of_folder, readers, without_ending,
+    detect, has_root, is_about_other_things, mark_of_file, mark_of_server, named_in, owner_of_folder, without_ending,
 };
 pub use host::{HOSTS, Host, KEYS, all};
 pub use location::FileLocation;
-pub(super) use servers::ServerMap;
+pub(super) use servers::{NOTES, ServerMap, is_note, is_server, looks_like_servers};
 pub use variables::{EmptyVariable, Template, UnsetVariable, VariableRule, VariableScope};
 pub(super) use variables::{is_from_home, kind, variable_of_windows};
 
-use super::policy::Policy;
+use super::{policy::Policy, slice::slice};
 use rehearse_document::json::SyntaxExtensionKind;
 use rehearse_protocol::Transport;
 
@@ -43,13 +43,13 @@ pub struct Dialect {
     pub name: &'static str,
     pub program: &'static str,
     pub syntax: Syntax,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub undocumented_syntax: &'static [SyntaxExtensionKind],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub files: &'static [FileLocation],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub files_without_servers: &'static [FileLocation],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub also_reads: &'static [FileLocation],
     #[serde(deserialize_with = "tables::paths")]
     pub sections: &'static [&'static [&'static str]],
@@ -58,7 +58,7 @@ pub struct Dialect {
     pub bare_map_note: Option<&'static str>,
     pub collection: Collection,
     pub root_keys: RootKeys,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub signature_references: &'static [&'static str],
     pub strict_files: Files,
     pub may_be_empty: bool,
@@ -74,14 +74,14 @@ pub struct Dialect {
     pub keys: &'static [Key],
     pub rejects_unknown_keys: bool,
     pub rejects_misplaced_keys: bool,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub companions: &'static [Companion],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub required_keys: &'static [&'static str],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub url_keys: &'static [(&'static str, &'static str)],
     pub typed_objects: bool,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub transports: &'static [(&'static str, Transport)],
     pub ignores_unknown_transport: bool,
     pub coerces_scalars: bool,
@@ -97,14 +97,14 @@ pub struct Dialect {
     pub null_env: bool,
     pub name_characters: Option<&'static str>,
     pub name_discouraged: Option<char>,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub reserved_names: &'static [&'static str],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub schemes: &'static [&'static str],
     pub ignores_empty_url: bool,
     pub allows_partial_server: bool,
     pub elsewhere_word: Option<&'static str>,
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub expands_home_in: &'static [Field],
     pub is_desktop: bool,
     pub batch_files: BatchFiles,
@@ -112,7 +112,7 @@ pub struct Dialect {
     pub describes_agent: bool,
     #[serde(deserialize_with = "tables::lists")]
     pub root_marks: &'static [&'static [&'static str]],
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub server_marks: &'static [&'static str],
 }
 
@@ -120,7 +120,7 @@ pub struct Dialect {
 #[serde(rename_all = "camelCase")]
 pub enum Syntax {
     /// JSON with these extensions.
-    Json(#[serde(deserialize_with = "tables::list")] &'static [SyntaxExtensionKind]),
+    Json(#[serde(deserialize_with = "slice")] &'static [SyntaxExtensionKind]),
     /// YAML 1.2; strict JSON if the file's name says so.
     Yaml,
     JsonOrYaml,
@@ -157,7 +157,7 @@ pub enum Files {
     #[default]
     None,
     All,
-    These(#[serde(deserialize_with = "tables::list")] &'static [FileLocation]),
+    These(#[serde(deserialize_with = "slice")] &'static [FileLocation]),
 }
 
 /// Where lists of names of servers are: keys from the root on.
@@ -186,9 +186,9 @@ pub struct Companion {
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'static"))]
 pub enum RootKeys {
     /// These; any other is ignored.
-    Known(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
+    Known(#[serde(deserialize_with = "slice")] &'static [&'static str]),
     /// The servers are one section of a file about other things; these are some of its other keys.
-    Section(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
+    Section(#[serde(deserialize_with = "slice")] &'static [&'static str]),
 }
 
 /// A key of a server, or of an object in it.
@@ -312,7 +312,7 @@ pub enum SettingType {
     Count(u64),
     TextOrFlag,
     /// One of these words, or a whole number.
-    WordOrCount(#[serde(deserialize_with = "tables::list")] &'static [&'static str]),
+    WordOrCount(#[serde(deserialize_with = "slice")] &'static [&'static str]),
     /// A string of letters, digits and spaces.
     Plain,
     Pairs,

@@ -5,7 +5,6 @@ use std::path::Path;
 use super::{
     Collection, Dialect, Field, FileLocation, Files, MissingType, Profiles, VariableRule, by_path, without_ending,
 };
-use crate::read::{is_server, looks_like_servers};
 use rehearse_document::{Entry, Node, Value};
 
 /// An object or array of servers in a file.
@@ -149,4 +148,26 @@ impl Dialect {
             _ => &self.variables,
         }
     }
+}
+
+/// Whether this is an object of servers and of nothing else.
+pub(crate) fn looks_like_servers(node: &Node) -> bool {
+    let is_server = |entry: &Entry| ["command", "url"].iter().any(|key| entry.node.get(key).is_some());
+    node.as_entries().is_some_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
+}
+
+/// Whether this is one server and no object of servers.
+pub(crate) fn is_server(node: &Node) -> bool {
+    ["command", "url"]
+        .iter()
+        .any(|key| node.get(key).is_some_and(|it| it.as_str().is_some() || it.as_items().is_some()))
+}
+
+/// Keys that people add for themselves.
+pub(crate) const NOTES: &[&str] =
+    &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
+
+/// Whether people add such a key for themselves.
+pub(crate) fn is_note(key: &str) -> bool {
+    NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
 }

@@ -11,10 +11,6 @@ use super::{AppliesTo, Field, Key};
 
 type Keys = &'static [&'static str];
 
-pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<&'static [T], D::Error> {
-    Vec::deserialize(from).map(|items| &*items.leak())
-}
-
 pub(super) fn lists<'de: 'static, D: Deserializer<'de>>(from: D) -> Result<&'static [Keys], D::Error> {
     let lists: Vec<Vec<&'static str>> = Vec::deserialize(from)?;
     Ok(lists.into_iter().map(|list| &*list.leak()).collect::<Vec<_>>().leak())

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use super::{Field, all, tables};
-use crate::expand_env;
+use super::{Field, all};
+use crate::{expand_env, slice::slice};
 use rehearse_document::{Form, Reference, references};
 
 /// The variables that Windows sets itself.
@@ -33,13 +33,13 @@ const OF_WINDOWS: &[&str] = &[
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, bound(deserialize = "'de: 'static"))]
 pub struct VariableRule {
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub forms: &'static [Form],
     /// `${NAME}` that the program knows by itself: `workspaceFolder`.
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub known: &'static [&'static str],
     /// Variables that the program does not give away: a reference to one stays as it is written.
-    #[serde(deserialize_with = "tables::list")]
+    #[serde(deserialize_with = "slice")]
     pub blocked: &'static [&'static str],
     /// Whether a value must be one reference and nothing else.
     pub whole: bool,
@@ -86,7 +86,7 @@ pub enum VariableScope {
     Nowhere,
     Everywhere,
     /// In those of these fields.
-    Fields(#[serde(deserialize_with = "tables::list")] &'static [Field]),
+    Fields(#[serde(deserialize_with = "slice")] &'static [Field]),
 }
 
 /// What a program does with a variable that is not set.

@@ -1,9 +1,8 @@
 //! What to report of a file that has no servers where they belong.
 
-use super::{is_server, looks_like_servers, vocabulary::is_note};
 use crate::{
     codes,
-    dialect::{Collection, Dialect, RootKeys, is_about_other_things},
+    dialect::{Collection, Dialect, RootKeys, is_about_other_things, is_note, is_server, looks_like_servers},
 };
 use rehearse_document::{Entry, Node, Span, Value};
 use rehearse_report::findings::Finding;

@@ -17,16 +17,15 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::{
-    missing_servers::unknown_program,
-    unknown::BRIDGE,
-    vocabulary::{NOTES, is_note, switch},
-};
+pub(super) use self::{missing_servers::unknown_program, unknown::BRIDGE, vocabulary::switch};
 use self::{
     server::{Reader, ServerParse},
     unknown::did_you_mean,
 };
-use super::{At, ConfiguredServer, codes, dialect::Collection, dialect::Dialect, dialect::Field, dialect::ServerMap};
+use super::{
+    At, ConfiguredServer, codes,
+    dialect::{Collection, Dialect, Field, ServerMap, is_server},
+};
 use rehearse_document::{Entry, Node, Source, Span, nearest};
 use rehearse_protocol::Transport;
 use rehearse_report::findings::Finding;
@@ -163,19 +162,6 @@ fn read_each<'n>(
         let about: Arc<str> = name.value.into();
         findings.extend(reader.findings.drain(..).map(|finding| finding.about(Arc::clone(&about))));
     }
-}
-
-/// Whether this is an object of servers and of nothing else.
-pub(super) fn looks_like_servers(node: &Node) -> bool {
-    let is_server = |entry: &Entry| ["command", "url"].iter().any(|key| entry.node.get(key).is_some());
-    node.as_entries().is_some_and(|entries| !entries.is_empty() && entries.iter().all(is_server))
-}
-
-/// Whether this is one server and no object of servers.
-pub(super) fn is_server(node: &Node) -> bool {
-    ["command", "url"]
-        .iter()
-        .any(|key| node.get(key).is_some_and(|it| it.as_str().is_some() || it.as_items().is_some()))
 }
 
 /// The values that apply to every server without values of its own.

@@ -1,9 +1,9 @@
 //! The keys beside the servers.
 
-use super::{is_server, missing_servers::is_like_servers, vocabulary::is_note};
+use super::missing_servers::is_like_servers;
 use crate::{
     codes,
-    dialect::{Companion, Dialect, RootKeys},
+    dialect::{Companion, Dialect, RootKeys, is_note, is_server},
 };
 use rehearse_document::{Entry, Node, Source, Span, nearest};
 use rehearse_report::findings::Finding;

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{
-    is_server,
-    transport::{Target, likely_transport},
-    vocabulary::is_note,
-};
+use super::transport::{Target, likely_transport};
 use crate::{
     ApiKey, At, ConfiguredServer, codes,
-    dialect::{AppliesTo, Dialect, Field, Key, MissingType, RootKeys, ServerMap},
+    dialect::{AppliesTo, Dialect, Field, Key, MissingType, RootKeys, ServerMap, is_note, is_server},
 };
 use rehearse_document::{Entry, Node, Source, Value};
 use rehearse_protocol::Transport;

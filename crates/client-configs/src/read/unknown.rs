@@ -2,11 +2,11 @@
 
 use super::{
     server::{Reader, RequiredField, is_address, is_url},
-    vocabulary::{is_note, synonym},
+    vocabulary::synonym,
 };
 use crate::{
     codes,
-    dialect::{Dialect, Field, Key, all},
+    dialect::{Dialect, Field, Key, all, is_note},
 };
 use rehearse_document::{Entry, nearest};
 use rehearse_protocol::Transport;

@@ -4,15 +4,6 @@ use crate::dialect::{Field, all};
 use rehearse_document::nearest;
 use rehearse_protocol::Transport;
 
-/// Keys that people add for themselves.
-pub(crate) const NOTES: &[&str] =
-    &["$schema", "description", "category", "maintainer", "comment", "comments", "note", "notes", "name"];
-
-/// Whether people add such a key for themselves.
-pub(crate) fn is_note(key: &str) -> bool {
-    NOTES.contains(&key) || key.starts_with(['_', '/', '#'])
-}
-
 /// Words for a key, and the keys of programs that mean the same.
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("environment environ envs envvars variables environmentvariables", &["env"]),

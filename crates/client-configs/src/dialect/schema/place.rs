@@ -3,10 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{any_of, reference};
-use crate::{
-    dialect::{Dialect, Profiles, RootKeys},
-    read::NOTES,
-};
+use crate::dialect::{Dialect, NOTES, Profiles, RootKeys};
 
 /// What people write for the place of servers. The linter compares distances; a schema needs a list.
 const NEAR: &[&str] = &[
