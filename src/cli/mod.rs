@@ -278,9 +278,10 @@ fn full_help(command: clap::Command) -> clap::Command {
     }
     if let Some(after) = after {
         // The dialects are read only if they are shown.
-        let text = after.to_string();
-        let is_full = !text.contains(config::DIALECTS);
-        let after = if is_full { after } else { text.replace(config::DIALECTS, &config::dialects()).into() };
+        let after = match after.to_string() {
+            text if text.contains(config::DIALECTS) => text.replace(config::DIALECTS, &config::dialects()).into(),
+            _ => after,
+        };
         command = command.after_help(after).after_long_help(None);
     }
     command.mut_subcommands(full_help)
