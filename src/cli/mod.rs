@@ -279,7 +279,9 @@ fn full_help(command: clap::Command) -> clap::Command {
     if let Some(after) = after {
         // The dialects are read only if they are shown.
         let after = match after.to_string() {
-            text if text.contains(config::DIALECTS) => text.replace(config::DIALECTS, &config::dialects()).into(),
+            text if text.contains(sources::dialect_name::DIALECTS) => {
+                text.replace(sources::dialect_name::DIALECTS, &sources::dialect_name::dialects()).into()
+            }
             _ => after,
         };
         command = command.after_help(after).after_long_help(None);

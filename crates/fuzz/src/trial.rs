@@ -305,6 +305,9 @@ impl<'t> Trial<'t> {
             None if self.unanswered >= MOST_UNANSWERED => {
                 Some(format!("{MOST_UNANSWERED} requests had no answer, so it got no more of them"))
             }
+            None if self.unanswered == 1 && !self.is_explained => {
+                Some("an input had no answer, and it is not known whether it always has none".to_owned())
+            }
             None if self.unanswered > 0 && !self.is_explained => Some(format!(
                 "{} inputs had no answer, and it is not known whether they always have none",
                 self.unanswered
