@@ -23,6 +23,8 @@ use rehearse_system::{local_pipe, stdio};
 
 /// What is written to standard error.
 const LOG: &[u8] = b"The server is up, and all is well.\n";
+/// A client that closes standard input so soon after a signal may have done both at once.
+const TOGETHER: Duration = Duration::from_millis(100);
 
 /// The pipe of the mock, and what a process does by itself.
 #[derive(Debug, clap::Args)]
@@ -64,9 +66,18 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
     let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));
     let up = async {
-        tokio::select! {
-            _ = tokio::io::copy(&mut input, &mut upwards) => notes.add("eof"),
-            _ = signals.next() => notes.add("term"),
+        {
+            let mut copied = std::pin::pin!(tokio::io::copy(&mut input, &mut upwards));
+            tokio::select! {
+                _ = &mut copied => notes.add("eof"),
+                _ = signals.next() => {
+                    notes.add("term");
+                    // Which of two events is seen first is chance.
+                    if tokio::time::timeout(TOGETHER, &mut copied).await.is_ok() {
+                        notes.add("eof");
+                    }
+                }
+            }
         }
         let stays = tokio::time::sleep(Duration::from_millis(args.linger));
         tokio::pin!(stays);
