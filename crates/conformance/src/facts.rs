@@ -1,6 +1,6 @@
 //! What is known of the peer that is checked.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use http::HeaderMap;
 use rehearse_protocol::{EventKind, Trace, Version};
@@ -47,6 +47,8 @@ pub struct Facts {
     pub patience: Duration,
     /// Whether the server is on this machine or in a private network.
     pub is_local: bool,
+    /// The SDKs that other traffic of the peer shows.
+    pub sdks: BTreeSet<&'static str>,
     /// The other connections with the server in the same run, with the versions that were asked for, on the same clock as
     /// the evidence: what is called on them may change what others read.
     pub others: Vec<(Version, Trace)>,

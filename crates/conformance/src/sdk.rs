@@ -6,10 +6,11 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use rehearse_document::text::matches_wildcard;
+use rehearse_protocol::{Direction, Trace};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{Check, CheckOutcome, Evidence, Message, Violation};
+use crate::{Check, CheckOutcome, Evidence, Violation};
 
 /// A trait by which an SDK is known.
 #[derive(Debug, Deserialize)]
@@ -50,10 +51,23 @@ pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check
     }
 }
 
-/// The SDKs that messages of the peer show.
+/// The SDKs that messages of the peer show, here or in other traffic of it.
 fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
+    let own: Vec<_> = evidence.own().map(|message| &message.value).collect();
+    shown(&own).into_iter().chain(evidence.facts.sdks.iter().copied()).collect()
+}
+
+/// The SDKs that the messages of a client show in these traces.
+pub fn client_sdks<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> BTreeSet<&'static str> {
+    let frames = traces.into_iter().flat_map(Trace::frames);
+    let sent = frames.filter(|frame| frame.direction == Direction::ClientToServer);
+    let messages: Vec<Value> = sent.filter_map(|frame| serde_json::from_slice(&frame.bytes).ok()).collect();
+    shown(&messages.iter().collect::<Vec<_>>())
+}
+
+fn shown(messages: &[&Value]) -> BTreeSet<&'static str> {
     let seen: Vec<_> =
-        FINGERPRINTS.iter().filter(|it| !it.weak && evidence.own().any(|message| it.is_of(message))).collect();
+        FINGERPRINTS.iter().filter(|it| !it.weak && messages.iter().any(|message| it.is_of(message))).collect();
     let is_known = |it: &&&Fingerprint| it.sure || seen.iter().filter(|other| other.sdk == it.sdk).count() > 1;
     seen.iter().filter(is_known).map(|fingerprint| fingerprint.sdk.as_str()).collect()
 }
@@ -64,13 +78,14 @@ impl Fingerprint {
             Some(found) => matches_wildcard(found, &violation.found),
             None if (self.message.is_empty() || self.weak) && !known.contains(self.sdk.as_str()) => false,
             None if self.message.is_empty() => true,
-            None => evidence.own().any(|it| violation.places.contains(&it.place) && self.is_of(it)),
+            None => evidence.own().any(|it| violation.places.contains(&it.place) && self.is_of(&it.value)),
         }
     }
 
     /// Whether a message has it.
-    fn is_of(&self, message: &Message<'_>) -> bool {
-        let has = |(pointer, wanted): (&String, &Value)| match (message.at(pointer), wanted) {
+    fn is_of(&self, message: &Value) -> bool {
+        let at = |pointer: &str| message.pointer(pointer).unwrap_or(&Value::Null);
+        let has = |(pointer, wanted): (&String, &Value)| match (at(pointer), wanted) {
             (Value::String(found), Value::String(wanted)) => matches_wildcard(wanted, found),
             (found, Value::String(wanted)) if wanted == "*" => !found.is_null(),
             (found, wanted) => found == wanted,
@@ -83,7 +98,7 @@ impl Fingerprint {
 mod tests {
     use std::time::Duration;
 
-    use rehearse_protocol::{Direction, Trace, Transport, Version};
+    use rehearse_protocol::{Transport, Version};
 
     use super::*;
     use crate::{Facts, checks, judge_all};
@@ -153,6 +168,38 @@ mod tests {
             let violation = Violation { subject, found, places, level, wrong_code, sdk };
             let known = known(&evidence);
             assert_eq!(weak.is_some_and(|it| it.explains(&evidence, &violation, &known)), expected, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_shows_its_sdk_in_words_that_only_this_sdk_has() {
+        let answered = |error: &str| {
+            let mut trace = Trace::default();
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+            trace.push_frame(Duration::ZERO, Direction::ClientToServer, text.into());
+            client_sdks([&trace])
+        };
+        assert_eq!(answered(r#"{"code":-32600,"message":"List roots not supported"}"#), ["Python SDK"].into());
+        assert_eq!(answered(r#"{"code":-32601,"message":"Method not found"}"#), [].into());
+        let (mut legacy, batch) = (Trace::default(), r#"[{"jsonrpc":"2.0","id":"b","method":"ping"}]"#);
+        for (direction, at, text) in [
+            (Direction::ClientToServer, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#),
+            (
+                Direction::ServerToClient,
+                0,
+                r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-03-26","capabilities":{}}}"#,
+            ),
+            (Direction::ServerToClient, 0, batch),
+            (Direction::ClientToServer, 9, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+        ] {
+            legacy.push_frame(Duration::from_secs(at), direction, text.into());
+        }
+        for sdks in [&[][..], &["Python SDK"]] {
+            let facts = Facts { role: crate::Role::Client, sdks: sdks.iter().copied().collect(), ..Facts::default() };
+            let evidence = Evidence::new(&[&legacy], Version::V2025_03_26, Transport::Stdio, facts);
+            let judged = judge_all(&evidence);
+            let found = judged.iter().find(|(check, _)| check.id == "client-rpc.batch.receives").expect("the check");
+            assert_eq!(found.1.judgement.violations[0].sdk, sdks.first().copied());
         }
     }
 

@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, checks_of,
-    judge_recorded,
+    client_sdks, judge_recorded,
 };
 use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -130,6 +130,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
         let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
         sends("server/discover") && sends("initialize")
     });
+    let sdks = client_sdks(runs.iter().flat_map(|run| &run.traces));
     for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
         for (at, one) in runs.iter().enumerate() {
@@ -145,6 +146,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
                 endpoint: one.endpoint.clone(),
                 fetched: Facts::fetched(&one.traces),
                 is_local: true,
+                sdks: sdks.clone(),
                 ..Facts::default()
             };
             let judged = judge_recorded(recorded(one, transport), transport, &facts);
