@@ -45,6 +45,12 @@ pub fn judge_recorded<'t>(
 ) -> Judged<'t> {
     let (whole, cut): (Vec<_>, Vec<_>) = recorded.into_iter().partition(|it| it.trace.start() == 0);
     let whole: Vec<_> = whole.into_iter().map(|it| (it, Evidence::versions(it.trace))).collect();
+    let endpoints: BTreeSet<_> = whole
+        .iter()
+        .filter(|(_, versions)| !versions.is_empty())
+        .flat_map(|(it, _)| requests(it.trace))
+        .filter_map(|(method, target)| (method == "POST").then_some(target))
+        .collect();
     let spoken: BTreeSet<_> = whole.iter().flat_map(|(_, versions)| versions.iter().copied()).collect();
     let mut judged = Judged { versions: Vec::new(), left_out: cut.len() };
     let has_handshake = facts.has_handshake || whole.iter().any(|(it, _)| has_handshake(it.trace));
@@ -59,6 +65,8 @@ pub fn judge_recorded<'t>(
         versions.extend(asked_in_vain);
         if facts.role == Role::Client && versions.len() < 2 && !spoken.is_empty() && is_refused(trace) {
             versions = spoken.iter().copied().collect();
+        } else if facts.role == Role::Client && is_bare(trace, &endpoints) {
+            versions = spoken.iter().copied().filter(|version| version.era() == Era::Legacy).collect();
         }
         let versions = asked.filter(|asked| spoken.contains(asked)).map_or(versions, |asked| vec![asked]);
         // A second process is tried with a server that says nothing; the one that is not used may have said nothing at all.
@@ -91,6 +99,20 @@ fn is_refused(trace: &Trace) -> bool {
     statuses.any(|status| status == 401) && Evidence::versions(trace).is_empty()
 }
 
+/// Whether it has only requests at an endpoint without a message, as a GET or a DELETE that names no session.
+fn is_bare(trace: &Trace, endpoints: &BTreeSet<&str>) -> bool {
+    let is_removed = |(method, target): (&str, &str)| matches!(method, "GET" | "DELETE") && endpoints.contains(target);
+    trace.frames().all(|frame| frame.direction == Direction::ServerToClient) && requests(trace).any(is_removed)
+}
+
+/// The methods and targets of the HTTP requests.
+fn requests(trace: &Trace) -> impl Iterator<Item = (&str, &str)> {
+    trace.events().filter_map(|event| match &event.kind {
+        EventKind::HttpRequest { method, target, .. } => Some((method.as_str(), target.as_str())),
+        _ => None,
+    })
+}
+
 /// Whether the server is a process that has said nothing.
 fn is_silent(trace: &Trace) -> bool {
     let is_process = trace.events().any(|event| matches!(event.kind, EventKind::Process(_)));
@@ -118,6 +140,37 @@ mod tests {
             trace.push_frame(Duration::ZERO, *direction, bytes::Bytes::from_static(text.as_bytes()));
         }
         trace
+    }
+
+    #[test]
+    fn a_get_that_names_no_session_is_of_the_client_that_has_one() {
+        let headers = |names: &[(&'static str, &'static str)]| {
+            let pairs = names
+                .iter()
+                .map(|(name, value)| (http::HeaderName::from_static(name), http::HeaderValue::from_static(value)));
+            pairs.collect::<http::HeaderMap>()
+        };
+        let head = |trace: &mut Trace, method: http::Method, target: &str, names: &[(&'static str, &'static str)]| {
+            let kind = EventKind::HttpRequest { method, target: target.to_owned(), headers: headers(names) };
+            trace.push_event(rehearse_protocol::Event { at: Duration::ZERO, exchange: Some(0), kind });
+        };
+        let mut session = Trace::default();
+        head(&mut session, http::Method::POST, "/mcp", &[]);
+        for (direction, text) in [
+            (Direction::ClientToServer, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#),
+            (Direction::ServerToClient, r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}"#),
+        ] {
+            let kind = EventKind::Frame(rehearse_protocol::Frame::new(direction, Duration::ZERO, text.into()));
+            session.push_event(rehearse_protocol::Event { at: Duration::ZERO, exchange: Some(0), kind });
+        }
+        let facts = Facts { role: Role::Client, ..Facts::default() };
+        let traces = |target| {
+            let mut bare = Trace::default();
+            head(&mut bare, http::Method::GET, target, &[("accept", "text/event-stream")]);
+            let all = [&session, &bare].map(|trace| Recorded { trace, asked: None });
+            judge_recorded(all, Transport::Http, &facts).versions.iter().map(|it| it.traces.len()).collect::<Vec<_>>()
+        };
+        assert_eq!((traces("/mcp"), traces("/.well-known/oauth-protected-resource")), (vec![2], vec![1]));
     }
 
     #[test]

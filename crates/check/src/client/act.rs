@@ -30,7 +30,7 @@ pub const ACTS: &[Act] = acts! {
     "version-unknown" "initialize-error" "initialize-slow" "odd-notifications" "strays" "odd-cancellations"
     "odd-progress" "flood" "completed" "members" "reorder" "plain-tools" "odd-names" "same-names" "broken-schema"
     "unknown-dialect" "huge-schema" "huge-description" "content" "content-unknown" "content-empty" "structured"
-    "error-data" "list-error" "contents" "silent-list" "silent-call" "slow-call" "late-answers" "ttl-short"
+    "error-data" "list-error" "contents" "silent-list" "silent-read" "silent-call" "slow-call" "late-answers" "ttl-short"
     "ttl-negative" "same-cursor" "lost-page" "two-in-one" "canaries" "apps" "rounds" "roots" "rounds-endless"
     "rounds-state" "tasks" "tasks-legacy" "listen-cut" "untagged" "changes" "burst" "page-required" "cut-call" "stderr"
     "stderr-flood" "lingers" "deaf" "crash"

@@ -74,9 +74,12 @@ struct BadClient {
     /// Headers of the HTTP response; null removes one.
     #[serde(default)]
     respond: Map<String, Value>,
-    /// HTTP requests at the end of the trace.
+    /// HTTP requests at the end of the trace; the session id `$SESSION` is that of the trace.
     #[serde(default)]
     requests: Vec<Exchange>,
+    /// They come on another connection that begins later.
+    #[serde(default)]
+    elsewhere: bool,
     /// The client has sent `initialize` on another connection.
     #[serde(default)]
     handshake: bool,
@@ -129,6 +132,8 @@ struct Exchange {
     /// How many milliseconds later the answer comes.
     #[serde(default)]
     later: u64,
+    /// After how many milliseconds the client closes the stream.
+    cut: Option<u64>,
 }
 
 fn endpoint() -> String {
@@ -244,7 +249,7 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[EventRef]) -> Vec<Trace>
                 _ => out.push_event(it.clone()),
             }
         }
-        if !exchanges.is_empty() {
+        if !exchanges.is_empty() && !bad.elsewhere {
             bad.requests.iter().zip(900..).for_each(|(request, number)| add(&mut out, request, number));
         }
         for (event, at) in bad.process.iter().filter(|_| !targets.is_empty()) {
@@ -254,6 +259,12 @@ fn mutate(bad: &BadClient, traces: &[Trace], targets: &[EventRef]) -> Vec<Trace>
         out
     };
     let mut all: Vec<_> = traces.iter().enumerate().map(changed).collect();
+    if bad.elsewhere {
+        let mut later = Trace::default();
+        later.push(Duration::ZERO, EventKind::Opened(Transport::Http));
+        bad.requests.iter().zip(0..).for_each(|(request, number)| add(&mut later, request, number));
+        all.push(later);
+    }
     if let (true, Some(target)) = (bad.restart, targets.first()) {
         let mut again = Trace::default();
         let events = traces[target.connection].since(0);
@@ -285,7 +296,19 @@ fn with_headers(mut headers: http::HeaderMap, changes: &Map<String, Value>) -> h
 /// Adds an HTTP request with its response at the end of a trace.
 fn add(trace: &mut Trace, request: &Exchange, number: u32) {
     let at = trace.events().map(|event| event.at).max().unwrap_or_default();
-    let headers = |changes| with_headers(http::HeaderMap::new(), changes);
+    let session = trace.events().find_map(|event| match &event.kind {
+        EventKind::HttpResponse { headers, .. } => headers.get("mcp-session-id").cloned(),
+        _ => None,
+    });
+    let headers = |changes| {
+        let mut headers = with_headers(http::HeaderMap::new(), changes);
+        if let (Some(named), Some(session)) = (headers.get_mut("mcp-session-id"), &session)
+            && named == "$SESSION"
+        {
+            *named = session.clone();
+        }
+        headers
+    };
     let frame = |direction, message: &Value| EventKind::Frame(Frame::new(direction, at, message.to_string().into()));
     let body = |text: &String| EventKind::HttpBody { direction: Direction::ServerToClient, bytes: text.clone().into() };
     let kinds = [
@@ -299,6 +322,10 @@ fn add(trace: &mut Trace, request: &Exchange, number: u32) {
         request.body.as_ref().map(body),
     ];
     kinds.into_iter().flatten().for_each(|kind| trace.push_event(Event { at, exchange: Some(number), kind }));
+    if let Some(cut) = request.cut {
+        let kind = EventKind::HttpEnd { is_whole: false };
+        trace.push_event(Event { at: at + Duration::from_millis(cut), exchange: Some(number), kind });
+    }
     if let Some(answer) = &request.answer {
         let at = at + Duration::from_millis(request.later);
         let frame = Frame::new(Direction::ServerToClient, at, answer.to_string().into());

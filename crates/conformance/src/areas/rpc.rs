@@ -31,10 +31,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.envelope.version-field", version_field),
     ("rpc.envelope.single-object", single_object),
     ("rpc.envelope.utf8", utf8),
-    ("rpc.envelope.result-xor-error", |e, j| {
-        let found = |it: &Message<'_>| if it.result().is_some() { "both" } else { "neither" };
-        e.responses().must(j, |it| it.result().is_some() != it.error().is_some(), found);
-    }),
+    ("rpc.envelope.result-xor-error", |e, j| result_xor_error(e.responses(), j)),
     ("rpc.envelope.result-object", |e, j| {
         let is_object = |it: &Message<'_>| it.result().is_some_and(Value::is_object);
         let results = e.responses().filter(|it| it.result().is_some());
@@ -314,6 +311,11 @@ fn bad_params(material: &Material) -> Vec<Case> {
             if material.is_modern() { case.header(NAME_HEADER, "5") } else { case }
         })
         .collect()
+}
+
+pub(super) fn result_xor_error<'e, 't: 'e>(responses: impl Iterator<Item = &'e Message<'t>>, j: &mut Judgement) {
+    let found = |it: &Message<'_>| if it.result().is_some() { "both" } else { "neither" };
+    responses.must(j, |it| it.result().is_some() != it.error().is_some(), found);
 }
 
 pub(super) fn version_field(e: &Evidence<'_>, j: &mut Judgement) {

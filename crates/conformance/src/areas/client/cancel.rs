@@ -9,11 +9,15 @@ use super::super::Judge;
 use super::super::common::shown;
 use super::reading::Readings;
 use super::{completes, completes_at};
-use crate::{Call, Connection, Evidence, Judgement, Kind, Message, connection::as_other_type};
+use crate::{Call, Connection, Evidence, HttpExchange, Judgement, Kind, Message, connection::as_other_type};
 
 const CANCELLED: &str = "notifications/cancelled";
 /// A client that ends sooner may have failed.
 const GIVEN_UP: Duration = Duration::from_millis(500);
+/// A stream that ends so long after the last that came on it was closed by the client.
+const SILENCE: Duration = Duration::from_secs(1);
+/// A client that does something so long after the end of a stream has sent before what belongs to that.
+const GOES_ON: Duration = Duration::from_millis(300);
 
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-cancel.notify.own-in-flight", own_in_flight),
@@ -80,25 +84,60 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             false => j.untested("no answer came after the client had cancelled"),
         }
     }),
-    ("client-cancel.timeout.cancel-sent", |e, j| gives_up(e, j, "tools/list", "silent-list")),
+    ("client-cancel.timeout.cancel-sent", |e, j| {
+        gives_up(e, j, "tools/list", "silent-list");
+        gives_up(e, j, "resources/read", "silent-read");
+        gives_up(e, j, "prompts/get", "silent-read");
+        closes(e, j, |method| method != "tools/call");
+    }),
 ];
 
 /// Checks that a request without an answer is cancelled by a client that no longer waits for it. Closing the response does
 /// that in 2026-07-28 over HTTP.
 pub(super) fn gives_up(e: &Evidence<'_>, j: &mut Judgement, method: &str, act: &str) {
     let is_silent = e.facts.is_in(act);
+    // The end of a client may cut off the cancellation. Without the list or the call there is little that it could do.
+    let is_last = act != "silent-read";
     let is_closed = e.is_modern() && e.transport == Transport::Http;
     for connection in e.connections.iter().filter(|_| !is_closed && is_silent) {
         for call in connection.calls().filter(|call| call.request.kind == Kind::Request && call.method() == method) {
             let is_cancelled = connection.cancellations(call.request).next().is_some();
             let waited = connection.waited(call.request);
-            let has_ended = e.facts.exit_code.is_some() && waited > GIVEN_UP;
+            let has_ended = e.facts.exit_code.is_some() && waited > GIVEN_UP && (is_last || goes_on(connection, &call));
             if call.response.is_none() && (is_cancelled || has_ended) {
                 j.check_call(is_cancelled, &call);
             }
         }
     }
     j.untested("the client has not given up such a request by itself");
+}
+
+/// Whether a client sends another request after this one, or ends the session.
+fn goes_on(connection: &Connection<'_>, call: &Call<'_>) -> bool {
+    let is_later = |it: &Message<'_>| it.kind == Kind::Request && it.place > call.request.place;
+    let ends = |http: &HttpExchange<'_>| http.method == "DELETE" && http.request > call.request.place;
+    connection.sent().any(is_later) || connection.exchanges.values().any(ends)
+}
+
+/// Checks that a request whose event stream the client closes after a silence is cancelled by a client that goes on: in the
+/// versions with sessions, the end of a stream cancels nothing. A server that breaks off does so at once.
+pub(super) fn closes(e: &Evidence<'_>, j: &mut Judgement, is_about: fn(&str) -> bool) {
+    for connection in e.connections.iter().filter(|_| !e.is_modern() && e.transport == Transport::Http) {
+        for call in connection.calls().filter(|call| call.request.kind == Kind::Request && is_about(call.method())) {
+            let Some(http) = call.http.filter(|it| it.is_whole == Some(false) && call.response.is_none()) else {
+                continue;
+            };
+            let (Some(ended), Some(begun)) = (http.ended_at, http.last.max(http.response_time)) else { continue };
+            let is_cancelled = connection.cancellations(call.request).next().is_some();
+            let goes_on = connection.exchanges.values().any(|it| it.time.saturating_sub(ended) > GOES_ON);
+            let is_resumed = connection.exchanges.values().any(|it| it.is_resumed() && it.request > http.request);
+            let is_found = j.violations.iter().any(|it| it.places.contains(&call.request.place));
+            if ended.saturating_sub(begun) > SILENCE && goes_on && !is_resumed && !is_found {
+                let found = || "the end of its stream, and no `notifications/cancelled`";
+                j.check_at(is_cancelled, Some(call.method()), call.places(), found);
+            }
+        }
+    }
 }
 
 /// The cancellations of the client, or those of the server.

@@ -104,7 +104,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         let is_usual = e.connections.iter().filter(|it| handshake(it).is_some()).all(|it| session(it).is_some());
         // Without it, the mock does not know the session.
         if j.exercised > 0 && is_usual {
-            for http in strays(e).filter(|http| header(http, SESSION_HEADER).is_none()) {
+            for http in strays(e).chain(bare(e)).filter(|http| header(http, SESSION_HEADER).is_none()) {
                 j.check_at(false, Some(http.method), http.places(), || header_text("Mcp-Session-Id", None));
             }
         }
@@ -142,7 +142,9 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let (Some((call, _)), Some(_)) = (handshake(connection), session(connection)) else { continue };
             if !connection.exchanges.values().any(|http| is_lost(http) && http.method == "POST") {
                 // One whose token has expired is on the connection of all refused requests.
-                let is_own = |http: &HttpExchange<'_>| header(http, SESSION_HEADER).as_deref() == session(connection);
+                let is_own = |http: &HttpExchange<'_>| {
+                    header(http, SESSION_HEADER).is_none_or(|id| Some(&*id) == session(connection))
+                };
                 let is_ended = e.exchanges().any(|(_, http)| http.method == "DELETE" && is_own(http));
                 j.check_at(is_ended, None, call.places(), || "no DELETE until the end");
             }
@@ -276,6 +278,22 @@ fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchan
     all.map(|(_, http)| http)
 }
 
+/// The GETs and DELETEs at the endpoint outside of any session, after the last one was opened. Before that, a client may
+/// look for an older transport, or begin a session that the mock does not know.
+fn bare<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchange<'e>> {
+    let opens = |it: &Connection<'_>| it.calls().any(|call| call.method() == "initialize");
+    let last = evidence.connections.iter().rposition(opens);
+    let opened = last.and_then(|at| Some((at, handshake(evidence.connections.get(at)?)?.0.http?.target)));
+    opened.into_iter().flat_map(move |(last, target)| {
+        let later = evidence.connections.iter().skip(last + 1).flat_map(|it| it.exchanges.values());
+        // What is refused for its token may be the search for an authorization server.
+        later.filter(move |http| {
+            let is_of_mcp = http.method == "DELETE" || (http.method == "GET" && accepts(http, "text/event-stream"));
+            is_of_mcp && http.target == target && http.status != Some(401)
+        })
+    })
+}
+
 /// A request that was on its way when the session was lost does not count: it is sent before the answer that says so, if
 /// that takes its time.
 fn restarts(e: &Evidence<'_>, j: &mut Judgement) {
@@ -283,7 +301,7 @@ fn restarts(e: &Evidence<'_>, j: &mut Judgement) {
     for (number, connection) in e.connections.iter().enumerate().filter(|(_, it)| session(it).is_some()) {
         let requests = |http: &&HttpExchange<'_>| {
             let message = sent_in(connection, http).filter(|it| it.kind == Kind::Request);
-            http.method == "POST" && header(http, SESSION_HEADER).is_some() && message.is_some()
+            http.method == "POST" && header(http, SESSION_HEADER).as_deref() == session(connection) && message.is_some()
         };
         let mut all = connection.exchanges.values().filter(requests);
         let Some(lost) = all.find(|http| http.status == Some(404)) else { continue };

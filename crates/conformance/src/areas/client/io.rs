@@ -35,6 +35,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-io.stdout.two-in-one", |e, j| completes(e, j, "two-in-one")),
     ("client-io.cancel.notification", |e, j| {
         gives_up(e, j, "tools/list", "silent-list");
+        gives_up(e, j, "resources/read", "silent-read");
+        gives_up(e, j, "prompts/get", "silent-read");
         gives_up(e, j, "tools/call", "silent-call");
         gives_up(e, j, "tools/call", "slow-call");
     }),

@@ -29,7 +29,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.init.params", |e, j| shapes::judge(e, j, "client-life.init.params")),
     ("client-life.init.version-known", |e, j| {
         let versions = e.calls_of("initialize").requests().pointer("/params/protocolVersion");
-        versions.must(j, is_published, |version| format!("the version {}", shown(version)));
+        for (message, version) in versions {
+            j.check(is_published(version), message, || format!("the version {}", shown(version)));
+            let is_draft = version.as_str().is_some_and(|it| it.to_ascii_lowercase().contains("draft"));
+            j.at_level_if(is_draft, Level::Derived);
+        }
     }),
     ("client-life.init.no-batch", |e, j| {
         let requests = e.calls().filter(|call| call.method() == "initialize").requests();
@@ -154,6 +158,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         only_declared(e, j, &["tools/list", "tools/call"], "tools");
         only_declared(e, j, &["prompts/list", "prompts/get"], "prompts");
         only_declared(e, j, &["resources/list", "resources/templates/list", "resources/read"], "resources");
+        // In 2026-07-28 tasks are an extension.
+        if e.version == Version::V2025_11_25 {
+            only_declared(e, j, &["tasks/list"], "tasks/list");
+            only_declared(e, j, &["tasks/cancel"], "tasks/cancel");
+        }
     }),
     ("client-life.caps.honest-roots", |e, j| honest(e, j, ROOTS, "roots")),
     ("client-life.caps.honest-sampling", |e, j| honest(e, j, SAMPLE, "sampling")),
@@ -163,6 +172,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let is_undeclared = |it: &Asked<'_>| it.declared.is_object() && it.declared.get(capability).is_none();
             for asked in answered(e).into_iter().filter(|it| it.method == method && is_undeclared(it)) {
                 j.check_at(asked.result.is_none(), Some(method), asked.places, || "a result");
+                // What gives nothing is nearly a refusal.
+                let is_empty = |it: &Value| {
+                    matches!(it["action"].as_str(), Some("decline" | "cancel")) || it["roots"] == serde_json::json!([])
+                };
+                j.at_level_if(asked.result.is_some_and(is_empty), Level::Derived);
             }
         }
     }),

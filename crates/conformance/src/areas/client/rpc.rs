@@ -17,8 +17,9 @@ use serde_json::Value;
 use super::super::Judge;
 use super::super::common::shown;
 use super::super::meta::{is_name, is_prefix, is_reserved, keys, trace_context};
-use super::super::rpc::{errors, has_right_params, single_object, utf8, version_field};
-use super::{asked::is_passed_over, common::is_same, completes, completes_at, ends, if_sent};
+use super::super::rpc::{errors, has_right_params, result_xor_error, single_object, utf8, version_field};
+use super::asked::{ELICIT, ROOTS, SAMPLE, is_passed_over};
+use super::{common::is_same, completes, completes_at, ends, if_sent};
 use crate::areas::query::Query;
 use crate::{Call, Connection, Evidence, Kind, Message, Role, method::method, shapes};
 
@@ -137,13 +138,23 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         let answered = e.asks().filter(|ask| !ask.responses.is_empty());
         answered.must(j, |ask| ask.responses.len() == 1, |ask| format!("{} responses", ask.responses.len()));
     }),
+    ("client-rpc.response.result-xor-error", |e, j| {
+        result_xor_error(e.sent().filter(|it| it.kind == Kind::Response), j)
+    }),
+    ("client-rpc.response.answered", |e, j| {
+        // Pings, and what the user or a model answers, have checks of their own.
+        for ask in e.asks().filter(|ask| !["ping", ELICIT, SAMPLE, ROOTS].contains(&ask.method())) {
+            let is_answered = !ask.responses.is_empty();
+            if is_answered || is_passed_over(e, &ask) {
+                let found = || "no answer, and answers to what came later";
+                j.check_subject(is_answered, ask.method(), ask.request, found);
+            }
+        }
+    }),
     ("client-rpc.response.unknown-method-32601", |e, j| {
         for ask in e.asks_of("rehearse/unknown") {
             let Some(response) = ask.responses.first() else {
-                match is_passed_over(e, &ask) {
-                    true => j.check(false, ask.request, || "no answer, and answers to what came later"),
-                    false => j.untested("the client ended before it answered"),
-                }
+                j.untested("the client did not answer");
                 continue;
             };
             let code = response.error_code();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::Judge;
 use super::super::common::{items, shown};
-use super::cancel::gives_up;
+use super::cancel::{closes, gives_up};
 use super::{completes, ends, fetched, goes_on, if_sent};
 use crate::areas::query::{Calls, Query};
 use crate::{Level, Message};
@@ -94,5 +94,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-tools.timeout.cancels", |e, j| {
         gives_up(e, j, CALL, "silent-call");
         gives_up(e, j, CALL, "slow-call");
+        closes(e, j, |method| method == CALL);
     }),
 ];
