@@ -9,7 +9,7 @@ use super::asked::{Asked, ELICIT, ROOTS, SAMPLE, answered, results};
 use super::common::bounded;
 use super::{completes, fetched, if_sent};
 use crate::areas::query::Query;
-use crate::{Evidence, Fetched, Judgement, Level};
+use crate::{Evidence, Fetched, Judgement};
 
 mod form;
 mod sampling;
@@ -75,7 +75,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             if result["action"] == "decline" || result["action"] == "cancel" {
                 let content = result.get("content").filter(|it| !it.is_null());
                 check(j, &asked, content.map(|it| format!("`content: {}`", shown(it))));
-                j.at_level_if(content.is_some(), Level::Info);
             }
         }
     }),

@@ -73,7 +73,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-life.initialized.once", |e, j| {
-        for connection in e.connections.iter().filter(|it| handshakes(it) == 1) {
+        for connection in told_apart(e).filter(|it| handshakes(it) == 1) {
             let all: Vec<_> = notifications(connection, "notifications/initialized").collect();
             let Some(last) = all.last() else { continue };
             j.check(all.len() == 1, last, || format!("{} notifications", all.len()));
@@ -260,6 +260,17 @@ fn honest(e: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {
 pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>, &'c Message<'c>)> {
     let call = connection.calls().find(|call| call.method() == "initialize" && call.has_result())?;
     Some((call, call.response?))
+}
+
+/// The connections of which each request is known to be of their session: without a session id over HTTP, those of several
+/// sessions at once cannot be told apart.
+pub(super) fn told_apart<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = &'e Connection<'t>> {
+    let is_nameless = |it: &Connection<'_>| {
+        let http = handshake(it).and_then(|(call, _)| call.http);
+        http.is_some_and(|http| http.header(SESSION_HEADER).is_none())
+    };
+    let is_alone = evidence.connections.iter().filter(|it| is_nameless(it)).count() < 2;
+    evidence.connections.iter().filter(move |it| is_alone || !is_nameless(it))
 }
 
 pub(super) fn handshakes(connection: &Connection<'_>) -> usize {

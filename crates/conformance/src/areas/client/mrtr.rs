@@ -7,7 +7,7 @@ use super::super::Judge;
 use super::super::ask::{CAPABILITIES, is_declared};
 use super::super::common::{keyed, shown};
 use super::asked::{ROOTS, Round, asking, is_retry, keys, rounds, target};
-use crate::{Evidence, Judgement, Level, shapes};
+use crate::{Evidence, Judgement, shapes};
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 /// What a retry has, and the request before does not.
@@ -80,7 +80,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let asked = &round.result["inputRequests"];
             let more = keys(responses(round)).find(|key| asked.get(*key).is_none());
             check(j, round, more.map(|key| format!("a response for {key:?}, which was not asked for")));
-            j.at_level_if(more.is_some(), Level::Info);
         }
     }),
     ("client-mrtr.retry.state-only", |e, j| {

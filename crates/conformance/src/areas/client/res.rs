@@ -10,7 +10,7 @@ use super::super::common::{items, shown};
 use super::list::followed;
 use super::{completes, fetched, if_sent, only_declared};
 use crate::areas::query::{Calls, Query, elements};
-use crate::{Level, Message, formats::is_uri, shapes};
+use crate::{Message, formats::is_uri, shapes};
 
 const READ: &str = "resources/read";
 const GET: &str = "prompts/get";
@@ -28,7 +28,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let is_known = templates.iter().any(|template| is_of(uri, template) || template.starts_with('{'))
                 || came.any(|it| it.value.to_string().contains(uri));
             j.check_subject(is_known, uri, call.request, || "a URI that the server has not named");
-            j.at_level_if(!is_known, Level::Info);
         }
     }),
     ("client-res.read.template-expanded", |e, j| {

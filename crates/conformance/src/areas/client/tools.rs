@@ -9,8 +9,8 @@ use super::super::Judge;
 use super::super::common::{items, shown};
 use super::cancel::{closes, gives_up};
 use super::{completes, ends, fetched, goes_on, if_sent};
+use crate::Message;
 use crate::areas::query::{Calls, Query};
-use crate::{Level, Message};
 
 const LIST: &str = "tools/list";
 const CALL: &str = "tools/call";
@@ -55,7 +55,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let mut names = call.request.params().as_object().into_iter().flatten().map(|(key, _)| key);
             let more = names.find(|name| !PARAMS.contains(&name.as_str()));
             j.check(more.is_none(), call.request, || format!("`{}`", more.map(String::as_str).unwrap_or_default()));
-            j.at_level_if(more.is_some(), Level::Info);
         }
     }),
     ("client-tools.call.task-only-if-declared", |e, j| {

@@ -181,13 +181,13 @@ fn refresh(e: &Evidence<'_>, j: &mut Judgement) {
         if let Some(next) = next.filter(|next| Some(next.issuer()) == own) {
             let wanted = answer["refresh_token"].as_str();
             let is_refresh = next.param("grant_type") == Some("refresh_token");
-            let holds = is_refresh && next.param("refresh_token") == wanted;
-            next.check(j, holds, || match next.param("grant_type") {
-                Some("refresh_token") => "another refresh token".to_owned(),
-                grant => format!("`grant_type={}`", grant.unwrap_or_default()),
-            });
             // A client that is refused before the announced time may think that the token was revoked.
-            j.at_level_if(!is_refresh, Level::Info);
+            if !is_refresh {
+                j.untested("the client asked for a new authorization");
+                continue;
+            }
+            let holds = next.param("refresh_token") == wanted;
+            next.check(j, holds, || "another refresh token");
             // RFC 6749, section 6.
             let is_replaced = |it: &Asked<'_>| {
                 let used =
