@@ -54,7 +54,8 @@ async fn run_acts(
     let spoken = spoken_eras(&runs[0]);
     // A client that begins with newer versions may know older ones, and then speaks them only with an older server.
     let is_older = |act: &ActScript| act.script.versions.iter().all(|version| version.era() == Era::Legacy);
-    acts.retain(|act| act.script.act.era.is_none_or(|era| spoken.contains(&era) || is_older(act)));
+    let may_speak = |act: &ActScript, era| spoken.contains(&era) || (era == Era::Legacy && is_older(act));
+    acts.retain(|act| act.script.act.era.is_none_or(|era| may_speak(act, era)));
     let usual: BTreeSet<_> = acts.iter().filter_map(|act| act.script.act.like.clone()).collect();
     let is_usual = |act: &mut ActScript| usual.contains(&act.name);
     for act in acts.extract_if(.., is_usual).collect::<Vec<_>>() {
