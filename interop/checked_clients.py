@@ -56,7 +56,7 @@ class CheckedClients:
                 self.build_rmcp()
             report = self.processes.scratch / f"client-{name}-{transport}.json"
             known = HERE / f"known-violations/client-{name}.yaml"
-            options = ["--format", "json", "--output", str(report), "--idle", "2s"]
+            options = ["--format", "json", "--output", str(report), "--idle", "2s", "--sdk"]
             options += ["--baseline", str(known)] if known.exists() else []
             environment = {"MODULES": str(self.modules.parent)}
             arguments = [REHEARSE, "check", "client", *options, "--", *command]

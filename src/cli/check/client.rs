@@ -39,7 +39,10 @@ use rehearse_check::{
     selects,
 };
 use rehearse_conformance::Role;
-use rehearse_report::{Format, check::ActDuration};
+use rehearse_report::{
+    Format,
+    check::{ActDuration, CheckedServer},
+};
 use rehearse_system::program::quoted;
 
 /// The port of `--attach`, if none is given.
@@ -110,6 +113,9 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "ADDR", requires = "attach", value_parser = parse_address, default_value = FREE_PORT)]
     #[arg(hide_short_help = true, hide_default_value = true)]
     listen: SocketAddr,
+    /// Also count violations that come from an SDK
+    #[arg(long, hide_short_help = true)]
+    sdk: bool,
     #[command(flatten)]
     report: ReportArgs,
     /// The command that starts the client
@@ -167,6 +173,9 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         for (run, code) in crashed.filter_map(|run| Some((run, run.exit_code.filter(|code| *code != 0)?))) {
             style::warn(&format!("act {}: the client ended with exit code {code}{}", run.acts.join(", "), run.said));
         }
+    }
+    if !args.sdk {
+        checked.servers.iter_mut().for_each(CheckedServer::accept_sdk);
     }
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {
