@@ -180,7 +180,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {
         server.target = words.join(" ");
-        server.again = "rehearse check client".to_owned();
+        server.again = format!("rehearse check client{}", if args.sdk { " --sdk" } else { "" });
         server.command =
             (!words.is_empty()).then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }

@@ -178,6 +178,14 @@ fn authorize(args: &AuthArgs, server: &Server) -> Result<Exit, Failure> {
         style::print("interrupted: no new token\n");
         return Ok(Exit::CannotRun);
     };
+    if let Some(resource) = &token.other_resource {
+        let what = format!(
+            "the metadata of '{}' name the resource {resource}, and not exactly the URL of the server; other clients refuse \
+             them (RFC 9728, section 3.3)",
+            server.name()
+        );
+        style::print(&format!("{DOUBTFUL}warning:{DOUBTFUL:#} {}\n", printable(&what)));
+    }
     match args.print.format() {
         Format::Human => print(&human(server, Some(&token)))?,
         Format::Json => print_json(&described(server, Some(&token)))?,
@@ -399,7 +407,7 @@ fn human(server: &Server, token: Option<&TokenStatus>) -> String {
 
 fn described(server: &Server, token: Option<&TokenStatus>) -> Value {
     let mut described = json!({ "server": server.name(), "isAuthorized": token.is_some_and(is_valid) });
-    if let Some(TokenStatus { issuer, scopes, expires, can_be_refreshed }) = token {
+    if let Some(TokenStatus { issuer, scopes, expires, can_be_refreshed, .. }) = token {
         described["issuer"] = json!(issuer);
         described["scopes"] = json!(scopes);
         described["expires"] = json!(expires.map(|at| humantime::format_rfc3339_seconds(time(at)).to_string()));

@@ -37,13 +37,12 @@ const COMPOSITES: &[&[&str]] = composites! {
      "huge-schema" "huge-description" "content" "contents" "roots" "odd-progress" "lingers"]
     ["noise" "odd-notifications" "strays" "odd-cancellations" "flood" "completed" "two-in-one" "untagged" "burst"
      "slow-call" "stderr"]
-    // Some clients read no event of more than a megabyte; a list that is no event may be larger.
-    ["pages" "json" "large" "media-type" "stateless" "untyped" "nameless" "listen-cut" "late-answers"
+    ["pages" "json" "media-type" "stateless" "untyped" "nameless" "listen-cut" "late-answers"
      "mismatch-once" "stderr-flood"]
     // An unknown field belongs to the event that follows.
     ["streams" "comments" "line-ends" "event-types" "fields" "notices" "duplicates" "renamed" "stray-request"
      "content-empty" "ttl-short"]
-    ["data-lines" "no-space" "odd-session" "headers" "structured" "reorder" "changes"]
+    ["data-lines" "no-space" "large" "odd-session" "headers" "structured" "reorder" "changes"]
     ["pieces" "rounds" "canaries" "tasks" "apps" "initialize-slow"]
     ["legacy-1" "tasks-legacy" "page-required"]
     ["legacy-2" "version-2025-11-25"]

@@ -20,14 +20,17 @@ pub(super) fn add(traces: &mut [Trace], folder: &Path) {
             let (_, at) = notes.iter().find(|(what, _)| *what == wanted)?;
             at.parse().ok().map(Duration::from_millis)
         };
+        // The relay notes an end of the input after a signal only if both came together. Which was first is not known, as
+        // the end of a client closes its pipes as well.
+        let are_together = time("eof").zip(time("term")).is_some_and(|(eof, term)| eof >= term);
         let (last, first) = (trace.events().map(|it| it.at).max().unwrap_or_default(), time("eof").or(time("term")));
         let mut push = |at: Duration, event| {
             trace.push(last + at.saturating_sub(first.unwrap_or_default()), EventKind::Process(event));
         };
-        if let Some(at) = time("eof") {
+        if let Some(at) = time("eof").filter(|_| !are_together) {
             push(at, ProcessEvent::InputClosed);
         }
-        match time("term") {
+        match time("term").filter(|_| !are_together) {
             Some(at) => push(at, ProcessEvent::Terminated),
             // It was killed, and has seen nothing.
             None if first.is_none() && time("end").is_none() => push(Duration::ZERO, ProcessEvent::Terminated),

@@ -34,6 +34,8 @@ pub(super) struct IssuerProber<'o> {
     begun: Instant,
     callback: Option<Callback>,
     client: Client,
+    /// Another client of the same server.
+    other: Option<Client>,
     metadata: Value,
     missing: Vec<(String, String)>,
 }
@@ -45,6 +47,16 @@ struct Client {
     secret: Option<String>,
     /// Whether the secret is a parameter of the form.
     is_in_form: bool,
+}
+
+impl Client {
+    /// The client of an accepted registration.
+    fn registered(answer: &Answer, method: &str) -> Option<Client> {
+        let body = Some(&answer.body).filter(|_| answer.status < 300)?;
+        let used = body["token_endpoint_auth_method"].as_str().unwrap_or(method);
+        let secret = body["client_secret"].as_str().filter(|_| used != "none").map(str::to_owned);
+        Some(Client { id: body["client_id"].as_str()?.to_owned(), secret, is_in_form: used == "client_secret_post" })
+    }
 }
 
 /// What came back.
@@ -63,6 +75,7 @@ impl<'o> IssuerProber<'o> {
             begun: Instant::now(),
             callback: None,
             client: Client::default(),
+            other: None,
             metadata: Value::Null,
             missing: Vec::new(),
         }
@@ -172,15 +185,21 @@ impl<'o> IssuerProber<'o> {
         };
         let json = HeaderValue::from_static("application/json");
         let headers: HeaderMap = [(header::CONTENT_TYPE, json)].into_iter().collect();
-        let valid = client(&self.redirect_uri()).to_string();
-        let answer = self.send("registration/valid", Method::POST, &url, headers.clone(), Some(valid.into())).await;
-        let invalid = client("this is no URI").to_string();
-        self.send("registration/invalid", Method::POST, &url, headers, Some(invalid.into())).await;
-        let Some(body) = answer.filter(|it| it.status < 300).map(|it| it.body) else { return };
-        let (Some(id), None) = (body["client_id"].as_str(), &self.options.client) else { return };
-        let used = body["token_endpoint_auth_method"].as_str().unwrap_or(method);
-        let secret = body["client_secret"].as_str().filter(|_| used != "none").map(str::to_owned);
-        self.client = Client { id: id.to_owned(), secret, is_in_form: used == "client_secret_post" };
+        let (valid, mut answers) = (self.redirect_uri(), Vec::new());
+        for (case, uri) in [
+            ("valid", &*valid),
+            ("other", &*valid),
+            ("invalid", "this is no URI"),
+            ("unprotected", "http://rehearse.invalid/callback"),
+        ] {
+            let (case, body) = (format!("registration/{case}"), client(uri).to_string());
+            answers.push(self.send(&case, Method::POST, &url, headers.clone(), Some(body.into())).await);
+        }
+        let mut clients = answers.into_iter().map(|answer| Client::registered(&answer?, method));
+        if let (Some(client), None) = (clients.next().flatten(), &self.options.client) {
+            self.client = client;
+        }
+        self.other = clients.next().flatten();
     }
 
     /// Token requests that every server refuses.
@@ -217,8 +236,12 @@ impl<'o> IssuerProber<'o> {
     /// Gets codes, and uses each as its client or as a thief.
     async fn use_codes(&mut self) {
         let verifier = random(43);
-        if let Some(url) = self.authorization_url(&self.redirect_uri(), &verifier, "plain") {
+        if let Some(mut url) = self.authorization_url(&self.redirect_uri(), &verifier, "plain") {
             self.get("authorize/plain", &url).await;
+            let pairs: Vec<_> = url.query_pairs().into_owned().collect();
+            let others = pairs.iter().filter(|(name, _)| !name.starts_with("code_challenge"));
+            url.query_pairs_mut().clear().extend_pairs(others);
+            self.get("authorize/no-challenge", &url).await;
         }
         let Some(code) = self.code("authorize/usual", &verifier).await else { return };
         let token = self.exchange("token/usual", &code, Some(&verifier)).await;
@@ -242,7 +265,18 @@ impl<'o> IssuerProber<'o> {
             let (verifier, other) = (random(length), random(length));
             let Some(code) = self.code(&format!("authorize/{name}"), &verifier).await else { return };
             let shown = is_right.map(|is_right| if is_right { &*verifier } else { &*other });
-            self.exchange(&format!("token/{name}"), &code, shown).await;
+            let token = self.exchange(&format!("token/{name}"), &code, shown).await;
+            let Some(first) = refresh(&token).filter(|_| name == "long-verifier") else { continue };
+            let renewed = self.refresh("refresh/replacing", &first).await;
+            if refresh(&renewed).is_some_and(|next| next != first) {
+                self.refresh("refresh/replaced", &first).await;
+            }
+        }
+        if let Some(other) = self.other.take() {
+            let Some(code) = self.code("authorize/other-client", &verifier).await else { return };
+            let own = std::mem::replace(&mut self.client, other);
+            self.exchange("token/other-client", &code, Some(&verifier)).await;
+            self.client = own;
         }
     }
 

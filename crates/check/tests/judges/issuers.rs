@@ -196,7 +196,7 @@ async fn what_needs_a_code_is_tested_only_with_a_login() {
     let run = check_issuer(&options(&server, None)).await;
     let untested = verdicts(&run, CheckVerdict::NotTested);
     let without_login = untested.iter().filter(|(_, reason)| reason.is_some_and(|it| it.contains("--login")));
-    assert_eq!((without_login.count(), untested.len()), (15, 17), "{untested:?}");
+    assert_eq!((without_login.count(), untested.len()), (17, 20), "{untested:?}");
     assert_eq!(verdicts(&run, CheckVerdict::Fail), []);
     let login: Login = Arc::new(|url| {
         let page = url.replace("/mcp?", "/authorize?");
@@ -205,7 +205,8 @@ async fn what_needs_a_code_is_tested_only_with_a_login() {
     let run = check_issuer(&options(&server, Some(login))).await;
     assert_eq!(verdicts(&run, CheckVerdict::Fail), []);
     let untested: Vec<_> = verdicts(&run, CheckVerdict::NotTested).into_iter().map(|(id, _)| id).collect();
-    assert_eq!(untested, ["issuer.redirect.exact", "issuer.pkce.plain"], "the page comes first");
+    let unasked = ["issuer.redirect.exact", "issuer.pkce.plain", "issuer.pkce.required"];
+    assert_eq!(untested, unasked, "the page comes first");
 }
 
 #[tokio::test]

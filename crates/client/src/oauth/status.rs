@@ -1,5 +1,7 @@
 //! Status of tokens, without secrets.
 
+use reqwest::Url;
+
 use super::{AuthError, flow::Flow, store::Record};
 
 /// The status of the token of a server.
@@ -13,6 +15,9 @@ pub struct TokenStatus {
     pub expires: Option<u64>,
     /// Whether it can be renewed without a user.
     pub can_be_refreshed: bool,
+    /// The resource that the metadata of the server name, if it is not exactly the server: clients must not use such
+    /// metadata (RFC 9728, section 3.3), and many do not.
+    pub other_resource: Option<String>,
 }
 
 /// The options of the last authorization that the next one needs as well.
@@ -44,7 +49,10 @@ impl TokenStatus {
         let (issuer, issued) = (record.issuer.clone()?, record.issued()?);
         let token = issued.token.as_ref()?;
         let can_be_refreshed = flow.can_renew(issued);
-        Some(TokenStatus { issuer, scopes: token.scopes.clone(), expires: token.expires, can_be_refreshed })
+        let is_other = Url::parse(&token.resource).is_ok_and(|resource| resource != flow.server);
+        let other_resource = is_other.then(|| token.resource.clone());
+        let scopes = token.scopes.clone();
+        Some(TokenStatus { issuer, scopes, expires: token.expires, can_be_refreshed, other_resource })
     }
 }
 

@@ -174,7 +174,12 @@ pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call:
     let patience = evidence.facts.patience;
     let is_passed_over = || connection.waited(call.request) >= patience && is_alive_after(connection, call);
     let is_late = || connection.silence_after(call.request) >= patience || is_passed_over();
-    let has_asked = || connection.asks().any(|ask| ask.request.place > call.request.place && ask.responses.is_empty());
+    let has_asked = || {
+        let asked: Vec<_> = connection.on_the_way(call).filter(|it| it.kind == crate::Kind::Request).collect();
+        let in_time = asked.iter().filter(|it| it.time < call.request.time + patience);
+        let places: Vec<_> = in_time.map(|it| it.place).collect();
+        connection.asks().any(|ask| ask.responses.is_empty() && places.contains(&ask.request.place))
+    };
     call.is_answered() || (is_late() && !has_asked())
 }
 

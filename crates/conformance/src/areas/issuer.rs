@@ -85,6 +85,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             check_required(j, http, wrong_error, http.status == Some(400), || status(http));
         }
     }),
+    ("issuer.registration.redirect-uri", |e, j| {
+        has_endpoint(e, j, "registration_endpoint");
+        if exchanges(e, "issuer/registration/valid").any(is_registered) {
+            let answered = exchanges(e, "issuer/registration/unprotected").filter(|http| !is_busy(http));
+            answered.by_case().must(j, |http| !is_registered(http), |_| "a client with an `http:` URI of another host");
+        }
+    }),
     ("issuer.redirect.exact", |e, j| {
         for http in exchanges(e, "issuer/redirect") {
             let is_there = location(http).is_some_and(|location| is_at(location, &asked(http, "redirect_uri")));
@@ -124,6 +131,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             check(j, true, http, String::new);
         }
     }),
+    ("issuer.pkce.required", |e, j| {
+        let case = "issuer/authorize/no-challenge";
+        for (http, response) in responses_to(e, case) {
+            check(j, all(&response, "code").is_empty(), http, || "a code");
+        }
+        exchanges(e, case).filter(|http| is_error_page(http)).for_each(|http| check(j, true, http, String::new));
+    }),
     ("issuer.pkce.verifier-wrong", |e, j| refused(e, j, "issuer/token/wrong-verifier")),
     ("issuer.pkce.verifier-missing", |e, j| refused(e, j, "issuer/token/no-verifier")),
     ("issuer.pkce.verifier-error", |e, j| {
@@ -143,6 +157,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("issuer.pkce.verifier-short", |e, j| refused(e, j, "issuer/token/short-verifier")),
     ("issuer.code.single-use", |e, j| refused(e, j, "issuer/token/again")),
+    ("issuer.code.client-bound", |e, j| refused(e, j, "issuer/token/other-client")),
     ("issuer.token.members", |e, j| {
         for http in TOKEN.iter().flat_map(|case| exchanges(e, case)).filter(|http| http.status == Some(200)) {
             let token = body(http);
@@ -200,6 +215,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             });
         }
     }),
+    ("issuer.refresh.replaced", |e, j| refused(e, j, "issuer/refresh/replaced")),
     ("issuer.revocation.status", |e, j| {
         has_endpoint(e, j, "revocation_endpoint");
         let answered = exchanges(e, "issuer/revocation").filter(|http| !is_busy(http));
@@ -320,6 +336,10 @@ fn all(response: &Url, name: &str) -> Vec<String> {
 
 fn is_accepted(http: &HttpExchange<'_>) -> bool {
     http.status == Some(200) && body(http)["access_token"].is_string()
+}
+
+fn is_registered(http: &HttpExchange<'_>) -> bool {
+    http.status.is_some_and(|status| status < 300) && body(http)["client_id"].is_string()
 }
 
 /// Whether an answer says nothing about the request.

@@ -293,11 +293,12 @@ impl Exchange {
     }
 
     /// The trace of a request with the id of no session that is open: that of the client whose session it should be, if
-    /// there never was such an id.
+    /// there never was such an id. Of several clients it may be any, and its session that of a mock before this one.
     fn wrong_session(&self, id: &str) -> Target {
         let is_session = |state: &State| state.session.is_some() && state.closed.is_none();
         let own = self.last().filter(|trace| is_session(&trace.state.lock()));
-        match own.or_else(|| self.recorder.latest(is_session)).filter(|_| !self.recorder.has_known(id)) {
+        let only = || self.recorder.latest(is_session).filter(|_| self.recorder.sessions() == 1);
+        match own.or_else(only).filter(|_| !self.recorder.has_known(id)) {
             Some(trace) => Target::Session(trace),
             None => Target::Connection(self.connection()),
         }

@@ -243,7 +243,11 @@ impl NumberedIssuer<'_> {
         let mut client: Json = serde_json::from_slice(body).map_err(|_| bad("invalid_client_metadata"))?;
         let uris = client["redirect_uris"].as_array().ok_or_else(|| bad("invalid_redirect_uri"))?;
         let uris = uris.iter().map(|uri| Url::parse(uri.as_str().unwrap_or_default()));
-        let redirect_uris = uris.collect::<Result<_, _>>().map_err(|_| bad("invalid_redirect_uri"))?;
+        let redirect_uris: Vec<Url> = uris.collect::<Result<_, _>>().map_err(|_| bad("invalid_redirect_uri"))?;
+        // 2026-07-28, Communication Security.
+        if redirect_uris.iter().any(|uri| uri.scheme() == "http" && !is_loopback(uri)) {
+            return Err(bad("invalid_redirect_uri"));
+        }
         let metadata = self.metadata();
         let supported = metadata["token_endpoint_auth_methods_supported"].as_array().cloned().unwrap_or_default();
         let wanted = client.get("token_endpoint_auth_method").cloned().unwrap_or_else(|| json!("client_secret_basic"));
@@ -399,11 +403,14 @@ fn credentials(headers: &HeaderMap, params: &Params) -> Option<(String, Option<S
     Some((decoded(id)?, decoded(secret)))
 }
 
+fn is_loopback(url: &Url) -> bool {
+    matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
+}
+
 /// Whether a redirect URI is a registered one. The port of a loopback address is free (RFC 8252, section 7.3).
 fn is_same_redirect(registered: &Url, used: &Url) -> bool {
-    let is_loopback = matches!(registered.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
     let mut used = used.clone();
-    if is_loopback {
+    if is_loopback(registered) {
         let _ = used.set_port(registered.port());
     }
     *registered == used

@@ -84,6 +84,11 @@ impl ServerRecorder {
         self.traces.lock().iter().any(|connection| connection.state.lock().session.as_deref() == Some(id))
     }
 
+    /// How many sessions were opened.
+    pub(super) fn sessions(&self) -> usize {
+        self.traces.lock().iter().filter(|connection| connection.state.lock().session.is_some()).count()
+    }
+
     /// The trace of an open session.
     pub(super) fn session(&self, id: &str) -> Option<Arc<ConnectionTrace>> {
         let is_session = |connection: &&Arc<ConnectionTrace>| {

@@ -48,6 +48,17 @@ const WHOLE: [&str; 5] = [
 ];
 
 #[tokio::test]
+async fn a_token_for_a_parent_of_the_server_is_used_and_shown() {
+    let servers = FakeServers::new().await;
+    let exact = servers.authorizer(FakeServers::options()).authorize().await.expect("a token");
+    assert_eq!(exact.other_resource, None);
+    let parent = servers.url.trim_end_matches("/mcp").to_owned();
+    servers.behaviour().resource["resource"] = json!(parent);
+    let above = servers.authorizer(FakeServers::options()).authorize().await.expect("a token");
+    assert_eq!(above.other_resource, Some(parent));
+}
+
+#[tokio::test]
 async fn a_challenge_leads_to_a_token_that_every_request_carries() {
     for protocol in [MODERN, LEGACY] {
         let servers = FakeServers::new().await;

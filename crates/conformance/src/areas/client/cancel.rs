@@ -88,7 +88,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         gives_up(e, j, "tools/list", "silent-list");
         gives_up(e, j, "resources/read", "silent-read");
         gives_up(e, j, "prompts/get", "silent-read");
-        closes(e, j, |method| method != "tools/call");
+        // `initialize` must not be cancelled (2025-11-25, Cancellation: Behavior Requirements).
+        closes(e, j, |method| !matches!(method, "tools/call" | "initialize"));
     }),
 ];
 
@@ -112,10 +113,11 @@ pub(super) fn gives_up(e: &Evidence<'_>, j: &mut Judgement, method: &str, act: &
     j.untested("the client has not given up such a request by itself");
 }
 
-/// Whether a client sends another request after this one, or ends the session.
+/// Whether a client sends another request some time after this one, or ends the session.
 fn goes_on(connection: &Connection<'_>, call: &Call<'_>) -> bool {
-    let is_later = |it: &Message<'_>| it.kind == Kind::Request && it.place > call.request.place;
-    let ends = |http: &HttpExchange<'_>| http.method == "DELETE" && http.request > call.request.place;
+    let given_up = call.request.time + GIVEN_UP;
+    let is_later = |it: &Message<'_>| it.kind == Kind::Request && it.time >= given_up;
+    let ends = |http: &HttpExchange<'_>| http.method == "DELETE" && http.time >= given_up;
     connection.sent().any(is_later) || connection.exchanges.values().any(ends)
 }
 

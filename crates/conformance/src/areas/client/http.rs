@@ -288,7 +288,9 @@ fn bare<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchange
         let later = evidence.connections.iter().skip(last + 1).flat_map(|it| it.exchanges.values());
         // What is refused for its token may be the search for an authorization server.
         later.filter(move |http| {
-            let is_of_mcp = http.method == "DELETE" || (http.method == "GET" && accepts(http, "text/event-stream"));
+            // A GET without a version may be that of a client of HTTP+SSE, or be sent before the session was opened.
+            let is_stream = || accepts(http, "text/event-stream") && header(http, VERSION_HEADER).is_some();
+            let is_of_mcp = http.method == "DELETE" || (http.method == "GET" && is_stream());
             is_of_mcp && http.target == target && http.status != Some(401)
         })
     })

@@ -31,8 +31,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         let versions = e.calls_of("initialize").requests().pointer("/params/protocolVersion");
         for (message, version) in versions {
             j.check(is_published(version), message, || format!("the version {}", shown(version)));
-            let is_draft = version.as_str().is_some_and(|it| it.to_ascii_lowercase().contains("draft"));
-            j.at_level_if(is_draft, Level::Derived);
+            let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
+            let is_newer =
+                |it: &str| it.len() == 10 && it.as_bytes().iter().all(is_digit) && it > Version::LATEST.as_str();
+            let is_draft = |it: &str| it.to_ascii_lowercase().contains("draft");
+            j.at_level_if(version.as_str().is_some_and(|it| is_draft(it) || is_newer(it)), Level::Derived);
         }
     }),
     ("client-life.init.no-batch", |e, j| {
@@ -137,9 +140,11 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-life.negotiate.rejects-unknown", |e, j| {
         for connection in &e.connections {
+            // What a client has asked for, it supports.
             let is_unknown = |call: &Call<'_>| {
                 let version = call.result().and_then(|it| it["protocolVersion"].as_str());
-                call.method() == "initialize" && version.is_some_and(|it| it.parse::<Version>().is_err())
+                let is_asked = version == call.text("/params/protocolVersion");
+                call.method() == "initialize" && !is_asked && version.is_some_and(|it| it.parse::<Version>().is_err())
             };
             let Some(call) = connection.calls().find(is_unknown) else { continue };
             let Some(response) = call.response else { continue };

@@ -67,7 +67,9 @@ fn is_early(connection: &Connection<'_>, ping: &Message<'_>) -> bool {
 fn answered(e: &Evidence<'_>, j: &mut Judgement, is_wanted: impl Fn(&Connection<'_>, &Message<'_>) -> bool) {
     for connection in &e.connections {
         let readings = Readings::new(connection);
-        let pings = connection.asks().filter(|ask| ask.method() == "ping" && is_wanted(connection, ask.request));
+        // Those of a batch have a check of their own.
+        let alone = connection.asks().filter(|ask| ask.method() == "ping" && !ask.request.is_in_batch);
+        let pings = alone.filter(|ask| is_wanted(connection, ask.request));
         for ask in pings {
             let read = readings.after(ask.request.place);
             let Some(response) = ask.responses.first() else {
