@@ -33,7 +33,7 @@ const FORMATS: &[Format] =
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
-    /// Results of `rehearse run`, `check`, `diff` or `bench` with --format json; - is standard input
+    /// Results of `rehearse run`, `check`, `diff`, `fuzz` or `bench` with --format json; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// html, junit, sarif, md, json, github (annotations) or github-output (verdict and counts)

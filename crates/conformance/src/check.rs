@@ -330,6 +330,8 @@ mod tests {
             assert_eq!(judges, written, "{}", area.name);
         }
         assert_eq!(ids.len(), checks().len());
+        let unknown: Vec<_> = PASSIVE.iter().filter(|id| !ids.contains(**id)).collect();
+        assert!(unknown.is_empty(), "no checks, in passive.txt: {unknown:?}");
         let unknown: Vec<_> = checks().iter().flat_map(|it| &it.explains).filter(|id| !ids.contains(*id)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }

@@ -116,11 +116,13 @@ impl Results {
         match format {
             Format::Human => text(terminal::render(&self.summary(), layout)),
             Format::Json => {
-                let run = self.run.iter().map(json::render_run);
-                let check = self.check.iter().map(json::render);
-                let bench = self.bench.iter().map(json::render);
-                let diff = self.diff.iter().map(json::render);
-                let fuzz = self.fuzz.iter().map(json::render);
+                // Without `..`, so that no kind is forgotten.
+                let Results { run, check, bench, diff, fuzz } = self;
+                let run = run.iter().map(json::render_run);
+                let check = check.iter().map(json::render);
+                let bench = bench.iter().map(json::render);
+                let diff = diff.iter().map(json::render);
+                let fuzz = fuzz.iter().map(json::render);
                 run.chain(check).chain(diff).chain(fuzz).chain(bench).collect::<Vec<_>>().concat()
             }
             Format::Junit => junit::render(&self.summary()),

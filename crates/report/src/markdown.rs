@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::{
     last_lines,
-    summary::{Failure, Matrix, Outcome, Section, Summary, Table, TableRow},
+    summary::{Failure, Matrix, Outcome, Section, Summary, Table, TableRow, counted_word},
     text::{printable, printable_lines},
 };
 
@@ -43,7 +43,10 @@ fn section(out: &mut String, section: &Section) {
     let all: usize = section.counts.iter().map(|(_, count)| count).sum();
     let _ = match all {
         0 => writeln!(out, "**{}**\n", section.title),
-        _ => writeln!(out, "**{}**: {all} {}: {}\n", section.title, section.unit, counts.join(", ")),
+        _ => {
+            let all = counted_word(all, section.unit.trim_end_matches('s'));
+            writeln!(out, "**{}**: {all}: {}\n", section.title, counts.join(", "))
+        }
     };
     if let Some(sentence) = &section.sentence {
         let _ = writeln!(out, "{}\n", escaped(sentence));

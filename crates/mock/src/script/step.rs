@@ -178,8 +178,9 @@ impl Action {
                 Action::Disconnect(fields.read("retry", Node::duration)?)
             }
             "reply" => Action::Reply(Reply::read(node, subject, &mut reader.templates)?),
-            _ if node.is_null() => Action::Exit(1),
-            _ => Action::Exit(node.integer()?),
+            "exit" if node.is_null() => Action::Exit(1),
+            "exit" => Action::Exit(node.integer()?),
+            _ => return Err(node.problem(format!("{key} is no step")).into()),
         })
     }
 
