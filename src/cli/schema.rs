@@ -43,6 +43,8 @@ enum Kind {
     Script,
     /// A scenario
     Scenario,
+    /// A script of `rehearse model`
+    Model,
     /// A config file of an MCP client
     Config,
     /// The accepted failures of `rehearse check`
@@ -61,7 +63,7 @@ enum Kind {
     Surface,
     /// A profile of `rehearse check --profile FILE`
     Profile,
-    /// A host of this program: how it writes its configs, and its profile
+    /// What this program knows of a host: its config formats and its profile
     Host,
     /// A line of `rehearse mock --journal FILE`, or an entry of `GET /journal`
     Journal,
@@ -76,6 +78,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
     let schema = match (args.kind, args.dialect) {
         (Kind::Script, _) => script::schema(),
         (Kind::Scenario, _) => rehearse_scenario::schema(),
+        (Kind::Model, _) => rehearse_llm::model::scripted::schema(),
         (Kind::Config, Some(dialect)) => dialect.schema(),
         (Kind::Config, None) => {
             let names: Vec<_> = all().map(|dialect| dialect.name).collect();

@@ -16,8 +16,9 @@ use crate::{
 
 const BROKEN: &str = "tools.call.structured-matches-schema";
 
-const KINDS: [&str; 12] = [
-    "script", "scenario", "config", "baseline", "run", "check", "bench", "diff", "fuzz", "surface", "journal", "trace",
+const KINDS: [&str; 15] = [
+    "script", "scenario", "model", "config", "baseline", "run", "check", "bench", "diff", "fuzz", "surface", "profile",
+    "host", "journal", "trace",
 ];
 
 fn schema(kind: &str) -> Json {

@@ -62,6 +62,7 @@ fn every_word_of_a_schema_is_in_a_file_or_the_documentation() {
             &["scenarios"],
             &["scenarios", "scenario-steps", "running-scenarios", "evals", "final-answer"],
         ),
+        (mcp_rehearsal::llm::model::scripted::schema(), 30, &[], &["models", "mock-steps"]),
         (
             mcp_rehearsal::profile::schema(),
             80,

@@ -22,14 +22,17 @@ pub(super) async fn listen(prober: &Prober<'_>, connection: &mut ProbeConnection
     let from = connection.wire().recorder().end();
     connection.begin(&request("all", filters(material))).await;
     acknowledged(connection, from, 1).await;
-    let filters = [
+    let mut filters = vec![
         ("tools", json!({ "toolsListChanged": true })),
         ("prompts", json!({ "promptsListChanged": true })),
         ("resources", json!({ "resourcesListChanged": true })),
-        ("updated", json!({ "resourceSubscriptions": resources(material, 1) })),
         ("empty", json!({})),
         ("false", json!({ "toolsListChanged": false, "promptsListChanged": false, "resourcesListChanged": false })),
     ];
+    let watched = resources(material, 1);
+    if !watched.is_empty() {
+        filters.push(("updated", json!({ "resourceSubscriptions": watched })));
+    }
     for (name, filter) in &filters {
         connection.begin(&request(name, filter.clone())).await;
     }
@@ -64,24 +67,20 @@ fn request(name: &str, filter: Value) -> Case {
     Case::request(format!("listen/{name}"), CaseGroup::Main, LISTEN, json!({ "notifications": filter })).unanswered()
 }
 
-/// Everything that can be listened to.
+/// Everything that can be listened to. A server may refuse URIs that it does not know.
 fn filters(material: &Material) -> Value {
-    json!({
-        "toolsListChanged": true,
-        "promptsListChanged": true,
-        "resourcesListChanged": true,
-        "resourceSubscriptions": resources(material, WATCHED),
-    })
+    let mut all = json!({ "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true });
+    let watched = resources(material, WATCHED);
+    if !watched.is_empty() {
+        all["resourceSubscriptions"] = watched.into();
+    }
+    all
 }
 
-/// The first resources, to watch them.
+/// The first resources that the server lists, to watch them.
 fn resources(material: &Material, most: usize) -> Vec<Value> {
     let listed = material.resources.iter().map(|resource| &resource["uri"]).filter(|uri| uri.is_string());
-    let listed: Vec<_> = listed.take(most).cloned().collect();
-    match listed.is_empty() {
-        true => vec![json!(format!("rehearse://{}", material.unknown_name()))],
-        false => listed,
-    }
+    listed.take(most).cloned().collect()
 }
 
 /// Waits until this many streams are acknowledged or refused.

@@ -20,20 +20,37 @@
 mod reply;
 mod rule;
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::{Value as Json, json};
 
-use self::{
-    reply::Reply,
-    rule::{NAMES, Rule},
-};
+use self::{reply::Reply, rule::Rule};
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
 use rehearse_document::{
-    Diagnostics, Node, Problems, Source, parse_yaml,
+    Diagnostics, Node, Problems, Source,
+    keys::KeyTable,
+    parse_yaml,
     template::{RenderError, Templates, Text},
     text::shortened,
 };
+
+static KEYS: LazyLock<KeyTable> = LazyLock::new(|| KeyTable::parse(include_str!("keys.txt")));
+/// What conditions and templates can use.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KEYS.keys("when"));
+
+/// The JSON Schema of model scripts, for editors.
+pub fn schema() -> Json {
+    let about = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Model script of rehearse",
+        "description": "What a scripted model answers.",
+    });
+    KEYS.schema("model", about)
+}
 
 /// A model that answers from a script.
 #[derive(Debug)]
@@ -65,8 +82,8 @@ impl ScriptedModel {
     }
 
     fn read(root: &Node, source: &Arc<Source>) -> Result<ScriptedModel, Problems> {
-        let fields = root.fields("a model script", &["model", "rules"])?;
-        let mut templates = Templates::new(source, NAMES);
+        let fields = KEYS.fields(root, "model")?;
+        let mut templates = Templates::new(source, &NAMES);
         let name = fields.read("model", |node| Ok(node.str()?.to_owned()))?;
         let rules = fields.required("rules")?.each(|node| Rule::read(node, &mut templates))?;
         let name = name.unwrap_or_else(|| "scripted".to_owned());

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use super::KEYS;
 use crate::{
     api::anthropic::read_stop,
     model::{ModelError, StopReason, Usage},
@@ -13,8 +14,6 @@ use rehearse_document::{
     Node, Problems, Value,
     template::{Data, Templates, Text},
 };
-
-const KEYS: &[&str] = &["text", "thinking", "calls", "wait", "error", "stop", "usage"];
 
 /// One answer of a scripted model.
 #[derive(Debug, Default)]
@@ -60,7 +59,7 @@ impl Reply {
         if let Value::String(_) = node.value {
             return Ok(Reply { text: Some(templates.text(node)?), ..Reply::default() });
         }
-        let fields = node.fields("a reply", KEYS)?;
+        let fields = KEYS.fields(node, "answer")?;
         let reply = Reply {
             thinking: fields.read("thinking", |node| templates.text(node))?,
             text: fields.read("text", |node| templates.text(node))?,
@@ -69,7 +68,7 @@ impl Reply {
             error: fields.read("error", |node| Failure::read(node, templates))?,
             stop: fields.read("stop", |node| Ok(read_stop(node.str()?)))?,
             usage: fields.read("usage", |node| {
-                let fields = node.fields("a usage", &["input", "output"])?;
+                let fields = KEYS.fields(node, "usage")?;
                 let tokens = |key| Ok::<u64, Problems>(fields.read(key, Node::integer)?.unwrap_or_default());
                 Ok(Usage { input_tokens: tokens("input")?, output_tokens: tokens("output")?, ..Usage::default() })
             })?,
@@ -110,9 +109,9 @@ impl Reply {
 
 impl Call {
     fn read(node: &Node, templates: &mut Templates) -> Result<Call, Problems> {
-        let fields = node.fields("a call", &["tool", "args", "raw"])?;
+        let fields = KEYS.fields(node, "call")?;
         let tool = templates.text(fields.required("tool")?)?;
-        let arguments = match fields.at_most_one(&["args", "raw"])? {
+        let arguments = match fields.at_most_one(&KEYS.choices("call"))? {
             Some(entry) if entry.key == "raw" => Arguments::Raw(templates.text(&entry.node)?),
             Some(entry) => {
                 entry.node.entries()?;
@@ -130,7 +129,7 @@ impl Failure {
             let message = Some(templates.text(node)?);
             return Ok(Failure { status: None, message, retry_after: None, left: None });
         }
-        let fields = node.fields("an error", &["status", "message", "retryAfter", "times"])?;
+        let fields = KEYS.fields(node, "error")?;
         let status: Option<u16> = fields.read("status", |node| match node.integer()? {
             status @ 400..=599 => Ok(status),
             _ => Err(node.problem("the status of an error must be from 400 to 599").into()),

@@ -2,12 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::reply::Reply;
-use rehearse_document::{Node, Problem, Problems, matcher::Matcher, nearest, template::Templates};
-
-/// What conditions and templates can use.
-pub(super) const NAMES: &[&str] =
-    &["turn", "prompt", "system", "tools", "tool", "result", "results", "failed", "media"];
+use super::{KEYS, reply::Reply};
+use rehearse_document::{Node, Problems, matcher::Matcher, template::Templates};
 
 /// A condition and its replies.
 #[derive(Debug)]
@@ -26,22 +22,13 @@ enum Replies {
 
 impl Rule {
     pub(super) fn read(node: &Node, templates: &mut Templates) -> Result<Rule, Problems> {
-        let fields = node.fields("a rule", &["when", "reply", "turns"])?;
+        let fields = KEYS.fields(node, "rule")?;
         let conditions = fields.read("when", |when| {
-            let condition = |entry: &rehearse_document::Entry| {
-                if !NAMES.contains(&entry.key.as_str()) {
-                    let problem = Problem::new(entry.key_span, format!("`when` has no key `{}`", entry.key));
-                    return Err(match nearest(&entry.key, NAMES) {
-                        Some(near) => problem.hint(format!("did you mean `{near}`?")),
-                        None => problem.hint(format!("its keys are {}", NAMES.join(", "))),
-                    }
-                    .into());
-                }
-                Ok((entry.key.clone(), Matcher::read(&entry.node)?))
-            };
+            KEYS.fields(when, "when")?;
+            let condition = |entry: &rehearse_document::Entry| Ok((entry.key.clone(), Matcher::read(&entry.node)?));
             Problems::collect(when.entries()?.iter().map(condition))
         })?;
-        let entry = fields.exactly_one(&["reply", "turns"])?;
+        let entry = fields.exactly_one(&KEYS.choices("rule"))?;
         let replies = match entry.key.as_str() {
             "reply" => Replies::Same(Reply::read(&entry.node, templates)?.into()),
             _ => Replies::Turns(entry.node.each(|node| Reply::read(node, templates))?),

@@ -5,6 +5,11 @@ fn model(script: &str) -> ScriptedModel {
     ScriptedModel::parse(&Source::new("m", script)).unwrap_or_else(|error| panic!("{error}"))
 }
 
+#[test]
+fn every_line_of_the_keys_is_read() {
+    assert_eq!(KEYS.unread(), [""; 0]);
+}
+
 async fn ask(model: &ScriptedModel, messages: &[Message]) -> Result<Response, ModelError> {
     let options = GenerationOptions::default();
     model.generate(&Request { system: Some("Be brief."), messages, tools: &[], options: &options }, None).await
