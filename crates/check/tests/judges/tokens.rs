@@ -1,6 +1,6 @@
 //! Servers that require a token.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use rehearse_check::{CheckOptions, RecordSink, Tokens, check};
 use rehearse_client::{Endpoint, ServerParams, Target};
@@ -39,7 +39,10 @@ fn verdicts(checked: &CheckedServer) -> BTreeMap<(String, &str), CheckVerdict> {
 
 #[tokio::test]
 async fn a_server_behind_a_token_is_judged_in_every_version_as_one_without() {
-    let options = CheckOptions { versions: Version::ALL.to_vec(), ..CheckOptions::default() };
+    // The machine may be busy.
+    let [grace, request_timeout, budget] = [1, 60, 600].map(Duration::from_secs);
+    let versions = Version::ALL.to_vec();
+    let options = CheckOptions { versions, grace, request_timeout, budget, ..CheckOptions::default() };
     let server = serve("").await;
     let open = check(&ServerParams::new("open", target(&server)), &options).await.checked;
     let server =
