@@ -123,7 +123,8 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         }
     }
     if let Some(negotiated) = spoken.first().filter(|_| checked.started_in > SLOW_START) {
-        let alone = budget.limit(&params.shutdown, start_alone(params, negotiated.version, options, budget)).await;
+        let alone = start_alone(params, negotiated.version, options, budget);
+        let alone = Box::pin(budget.limit(&params.shutdown, alone)).await;
         checked.started_in = alone.flatten().map_or(checked.started_in, |alone| alone.min(checked.started_in));
     }
     let all_spoken: Vec<_> = spoken.iter().map(|it| it.version).collect();
