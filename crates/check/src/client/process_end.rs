@@ -20,9 +20,10 @@ pub(super) fn add(traces: &mut [Trace], folder: &Path) {
             let (_, at) = notes.iter().find(|(what, _)| *what == wanted)?;
             at.parse().ok().map(Duration::from_millis)
         };
+        let place = |wanted: &str| notes.iter().position(|(what, _)| *what == wanted);
         // The relay notes an end of the input after a signal only if both came together. Which was first is not known, as
         // the end of a client closes its pipes as well.
-        let are_together = time("eof").zip(time("term")).is_some_and(|(eof, term)| eof >= term);
+        let are_together = place("term").zip(place("eof")).is_some_and(|(term, eof)| term < eof);
         let (last, first) = (trace.events().map(|it| it.at).max().unwrap_or_default(), time("eof").or(time("term")));
         let mut push = |at: Duration, event| {
             trace.push(last + at.saturating_sub(first.unwrap_or_default()), EventKind::Process(event));

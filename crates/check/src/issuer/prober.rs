@@ -238,10 +238,13 @@ impl<'o> IssuerProber<'o> {
         let verifier = random(43);
         if let Some(mut url) = self.authorization_url(&self.redirect_uri(), &verifier, "plain") {
             self.get("authorize/plain", &url).await;
-            let pairs: Vec<_> = url.query_pairs().into_owned().collect();
-            let others = pairs.iter().filter(|(name, _)| !name.starts_with("code_challenge"));
-            url.query_pairs_mut().clear().extend_pairs(others);
-            self.get("authorize/no-challenge", &url).await;
+            // Others may be known by their secret.
+            if self.client.secret.is_none() {
+                let pairs: Vec<_> = url.query_pairs().into_owned().collect();
+                let others = pairs.iter().filter(|(name, _)| !name.starts_with("code_challenge"));
+                url.query_pairs_mut().clear().extend_pairs(others);
+                self.get("authorize/no-challenge", &url).await;
+            }
         }
         let Some(code) = self.code("authorize/usual", &verifier).await else { return };
         let token = self.exchange("token/usual", &code, Some(&verifier)).await;

@@ -174,12 +174,11 @@ pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call:
     let patience = evidence.facts.patience;
     let is_passed_over = || connection.waited(call.request) >= patience && is_alive_after(connection, call);
     let is_late = || connection.silence_after(call.request) >= patience || is_passed_over();
-    let has_asked = || {
-        let asked: Vec<_> = connection.on_the_way(call).filter(|it| it.kind == crate::Kind::Request).collect();
-        let in_time = asked.iter().filter(|it| it.time < call.request.time + patience);
-        let places: Vec<_> = in_time.map(|it| it.place).collect();
-        connection.asks().any(|ask| ask.responses.is_empty() && places.contains(&ask.request.place))
+    let is_asked_in_time = |ask: &crate::Ask<'_>| {
+        let mut on_the_way = connection.on_the_way(call).filter(|it| it.time < call.request.time + patience);
+        on_the_way.any(|it| it.place == ask.request.place)
     };
+    let has_asked = || connection.asks().any(|ask| ask.responses.is_empty() && is_asked_in_time(&ask));
     call.is_answered() || (is_late() && !has_asked())
 }
 

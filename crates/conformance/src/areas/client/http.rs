@@ -15,7 +15,7 @@ use super::super::Judge;
 use super::super::rpc::single_object;
 use super::common::{all_modern, header, header_text, headers, is_of_older_version, is_same, modern, sent_in};
 use super::completes;
-use super::life::{handshake, handshakes, told_apart};
+use super::life::{handshake, handshakes, identified_sessions};
 use crate::areas::query::Query;
 use crate::connection::without_mark;
 use crate::evidence::VERSION_POINTER;
@@ -328,7 +328,7 @@ fn restarts(e: &Evidence<'_>, j: &mut Judgement) {
 
 /// A client that takes HTTP 202 for an error sends the notification again, or gives up.
 fn accepted(e: &Evidence<'_>, j: &mut Judgement) {
-    for connection in told_apart(e) {
+    for connection in identified_sessions(e) {
         // A client ends if it does not know the version.
         let handshakes = connection.calls().filter(|call| call.method() == "initialize");
         let is_known = |it: &Message<'_>| {

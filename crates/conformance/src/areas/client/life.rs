@@ -76,7 +76,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("client-life.initialized.once", |e, j| {
-        for connection in told_apart(e).filter(|it| handshakes(it) == 1) {
+        for connection in identified_sessions(e).filter(|it| handshakes(it) == 1) {
             let all: Vec<_> = notifications(connection, "notifications/initialized").collect();
             let Some(last) = all.last() else { continue };
             j.check(all.len() == 1, last, || format!("{} notifications", all.len()));
@@ -267,9 +267,9 @@ pub(super) fn handshake<'c>(connection: &'c Connection<'_>) -> Option<(Call<'c>,
     Some((call, call.response?))
 }
 
-/// The connections of which each request is known to be of their session: without a session id over HTTP, those of several
-/// sessions at once cannot be told apart.
-pub(super) fn told_apart<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = &'e Connection<'t>> {
+/// The connections of which each request is known to be of their session: without a session id over HTTP, nothing says to
+/// which of several sessions at once a request belongs.
+pub(super) fn identified_sessions<'e, 't>(evidence: &'e Evidence<'t>) -> impl Iterator<Item = &'e Connection<'t>> {
     let is_nameless = |it: &Connection<'_>| {
         let http = handshake(it).and_then(|(call, _)| call.http);
         http.is_some_and(|http| http.header(SESSION_HEADER).is_none())

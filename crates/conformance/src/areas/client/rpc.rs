@@ -19,7 +19,7 @@ use super::super::common::shown;
 use super::super::meta::{is_name, is_prefix, is_reserved, keys, trace_context};
 use super::super::rpc::{errors, has_right_params, result_xor_error, single_object, utf8, version_field};
 use super::asked::{ELICIT, ROOTS, SAMPLE, is_passed_over};
-use super::life::told_apart;
+use super::life::identified_sessions;
 use super::{common::is_same, completes, completes_at, ends, if_sent};
 use crate::areas::query::Query;
 use crate::{Call, Connection, Evidence, Kind, Message, Role, method::method, shapes};
@@ -61,7 +61,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-rpc.id.unique-session", |e, j| {
         // A session is a connection in which the server has accepted `initialize` once.
-        for connection in told_apart(e) {
+        for connection in identified_sessions(e) {
             let mut seen = HashMap::new();
             // A request that was refused for its token is sent again.
             let is_refused = |call: &crate::Call<'_>| matches!(call.status(), Some(401 | 403));
