@@ -225,3 +225,49 @@ fn only_with_level(e: &Evidence<'_>, j: &mut Judgement) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Version};
+
+    use super::*;
+    use crate::{Facts, checks};
+
+    /// A call with all messages that ends at the place `ended` of what follows: the change of the level, the call with errors
+    /// only, and a message.
+    fn violations(ended: usize) -> usize {
+        let call = |id: u32| json!({ "id": id, "method": "tools/call", "params": { "name": "a" } });
+        let answer = |id: u32| json!({ "id": id, "result": {} });
+        let info = json!({ "method": MESSAGE, "params": { "level": "info", "data": "x" } });
+        let set = json!({ "id": 2, "method": "logging/setLevel", "params": { "level": "error" } });
+        let mut all = vec![
+            (Some("calls/log-debug/a"), call(1)),
+            (None, info.clone()),
+            (Some("lists/log-level/error"), set),
+            (None, answer(2)),
+            (Some("calls/log-error/a"), call(3)),
+            (None, info),
+            (None, answer(3)),
+        ];
+        all.insert(ended, (None, answer(1)));
+        let mut trace = Trace::default();
+        for (case, message) in all {
+            let mut push = |kind| trace.push_event(Event { at: Duration::ZERO, exchange: None, kind });
+            case.into_iter().for_each(|case| push(EventKind::Case(case.into())));
+            let is_sent = message["id"].is_number() && message.get("method").is_some();
+            let direction = if is_sent { Direction::ClientToServer } else { Direction::ServerToClient };
+            let mut text = json!({ "jsonrpc": "2.0" });
+            text.as_object_mut().expect("an object").extend(message.as_object().expect("an object").clone());
+            push(EventKind::Frame(Frame::new(direction, Duration::ZERO, text.to_string().into())));
+        }
+        let facts = Facts { capabilities: json!({ "tools": {}, "logging": {} }), ..Facts::default() };
+        let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, facts);
+        let check = checks().iter().find(|it| it.id == "log.level.threshold").expect("the check");
+        check.judge(&evidence).judgement.violations.len()
+    }
+
+    #[test]
+    fn a_message_while_an_earlier_call_is_open_may_be_of_that() {
+        assert_eq!((violations(2), violations(5), violations(6)), (1, 1, 0));
+    }
+}

@@ -115,4 +115,9 @@ async fn an_id_of_no_session_is_in_the_trace_of_the_session_and_a_get_without_on
     assert_eq!(it.post(&[("mcp-session-id", "another")], list(2)).await, 404);
     assert_eq!(it.send("GET", "/mcp", &[], None).await.status(), 400);
     assert_eq!(it.sent()[0], ["initialize", "tools/list"]);
+    // Of two clients it may be either.
+    it.send("POST", "/mcp", &[], Some(initialize("2025-11-25"))).await;
+    assert_eq!(it.post(&[("mcp-session-id", "another")], list(2)).await, 404);
+    let sessions: Vec<_> = it.sent().into_iter().filter(|sent| sent[0] == "initialize").collect();
+    assert_eq!(sessions, [&["initialize", "tools/list"][..], &["initialize"]]);
 }
