@@ -1,6 +1,6 @@
 //! A whole run against one server.
 
-use std::{cmp::Reverse, time::Duration};
+use std::cmp::Reverse;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
@@ -24,9 +24,6 @@ use crate::{
     server,
     survey::{Survey, survey},
 };
-
-/// A start that takes longer is measured again: the processes of all versions start at once.
-const SLOW_START: Duration = Duration::from_secs(2);
 
 /// A run against one server over one transport.
 #[derive(Debug)]
@@ -122,11 +119,6 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
             }
         }
     }
-    if let Some(negotiated) = spoken.first().filter(|_| checked.started_in > SLOW_START) {
-        let alone = start_alone(params, negotiated.version, options, budget);
-        let alone = Box::pin(budget.limit(&params.shutdown, alone)).await;
-        checked.started_in = alone.flatten().map_or(checked.started_in, |alone| alone.min(checked.started_in));
-    }
     let all_spoken: Vec<_> = spoken.iter().map(|it| it.version).collect();
     let (plan, done) = (&Plan::new(&all_spoken, options), Mutex::new(Vec::new()));
     let checking = spoken.into_iter().map(|negotiated| async {
@@ -212,22 +204,6 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     }
     let traces = versions.into_iter().map(|VersionRun { version, traces, .. }| VersionTraces { version, traces });
     CheckRun { checked, traces: traces.collect() }
-}
-
-/// How long a process takes to start while no other one does. `None` if there is no process, or it does not start again.
-async fn start_alone(
-    params: &ServerParams,
-    version: Version,
-    options: &CheckOptions,
-    budget: &Budget,
-) -> Option<Duration> {
-    let begun = Instant::now();
-    let is_process = params.target.transport() == Transport::Stdio;
-    let attempted = if is_process { attempt(params, version, options, budget).await } else { Attempt::Untried };
-    let Attempt::Negotiated(negotiated) = attempted else { return None };
-    let took = begun.elapsed();
-    negotiated.connection.close().await;
-    Some(took)
 }
 
 /// What is tried in which version.

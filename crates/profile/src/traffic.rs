@@ -18,7 +18,7 @@ pub struct Traffic {
     pub(crate) has_pages: bool,
     /// Whether it asked for input in a browser.
     pub(crate) asks_for_url: bool,
-    /// How long the slowest start took, to the end of the handshake.
+    /// How long the fastest start took, to the end of the handshake: a host starts one process, and a check several at once.
     pub(crate) start: Option<Duration>,
     /// How long the slowest page of tools took.
     pub(crate) list: Option<Duration>,
@@ -93,7 +93,7 @@ impl Traffic {
             self.send(request["method"].as_str().unwrap_or_default(), &request["params"]);
         }
         if matches!(method, "initialize" | "server/discover") {
-            slower(&mut self.start, at);
+            self.start = Some(self.start.map_or(at, |known| known.min(at)));
         }
         // What hosts do with slow or paged lists is known of that of tools.
         if method == List::Tools.method() {
@@ -112,5 +112,26 @@ impl Traffic {
             has_structured_content: !result["structuredContent"].is_null(),
             time,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_start_is_that_of_a_process_which_did_not_wait_for_others() {
+        let traces = [5, 1, 3].map(|seconds| {
+            let mut trace = Trace::default();
+            let (request, result) = (r#""method":"initialize","params":{}"#, r#""result":{}"#);
+            for (direction, at, text) in
+                [(Direction::ClientToServer, 0, request), (Direction::ServerToClient, seconds, result)]
+            {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":1,{text}}}"#);
+                trace.push_frame(Duration::from_secs(at), direction, text.into());
+            }
+            trace
+        });
+        assert_eq!(read_traffic(&traces).start, Some(Duration::from_secs(1)));
     }
 }
