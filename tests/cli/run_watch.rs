@@ -132,7 +132,12 @@ fn a_signal_during_a_run_ends_the_watch_with_a_report() {
     let story = story(&[]).file("scenarios/one.yaml", &never).file("one-mock.yaml", slow);
     let (running, _) = started(story, ["one-mock.yaml --seed 1"]);
     running.signal("INT");
-    running.end().stderr_has("interrupted: stopping the servers").stdout_has("    interrupted\n").code(3);
+    running
+        .end()
+        .stderr_has("interrupted: stopping the servers")
+        .stdout_has("    interrupted\n")
+        .stdout_has(" not run")
+        .code(3);
 }
 
 #[test]
