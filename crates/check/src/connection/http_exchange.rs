@@ -92,7 +92,7 @@ impl ProbeConnection {
     pub(super) fn note_session(&mut self, number: u32) {
         if self.exchange.session().is_none()
             && self.version.era() == Era::Legacy
-            && let Some((_, headers)) = self.head(number)
+            && let Some((200..300, headers)) = self.head(number)
         {
             self.exchange.begin_session(&headers);
         }

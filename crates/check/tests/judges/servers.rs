@@ -298,6 +298,35 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
     assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
 }
 
+/// Answers the handshake of one version late.
+const LATE_HANDSHAKE: &str = r"
+tools: [{ name: a, description: A., annotations: { readOnlyHint: true }, inputSchema: { type: object }, reply: ok }]
+prompts: [{ name: p, messages: [{ role: user, content: x }] }]
+faults:
+  - { on: { method: initialize, params: { protocolVersion: 2025-06-18 } }, do: { delay: 3s } }
+";
+
+#[tokio::test]
+async fn what_follows_a_handshake_that_was_not_answered_over_http_is_not_judged() {
+    let source = rehearse_document::Source::new("script.yaml", LATE_HANDSHAKE);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+    let url = server.url(Transport::Http).expect("a URL");
+    let versions = vec![Version::V2025_06_18, Version::V2025_11_25];
+    let (start_timeout, request_timeout) = (Duration::from_millis(500), Duration::from_millis(500));
+    let options = CheckOptions { start_timeout, request_timeout, versions, ..CheckOptions::default() };
+    let target = Target::Http(Endpoint { url, headers: Vec::new() });
+    let checked = check(&ServerParams::new("server", target), &options).await.checked;
+    let mut found = accused(&checked);
+    found.retain(|it| !it.starts_with("2025-06-18 rpc.timeout.answers-every-request"));
+    assert_eq!(found, [""; 0]);
+    let passed = |version: Version| {
+        let judged = checked.versions.iter().find(|it| it.version == version).expect("the version");
+        judged.checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).count()
+    };
+    assert!(passed(Version::V2025_11_25) > 50, "{}", passed(Version::V2025_11_25));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn an_answer_to_the_handshake_with_another_id_is_the_failure() {
