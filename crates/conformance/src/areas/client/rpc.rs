@@ -6,7 +6,7 @@ use std::{
 };
 
 use rehearse_protocol::{
-    Era,
+    Era, Transport,
     names::{
         APPS_EXTENSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_RELATED_TASK,
         META_SERVER_INFO, META_SUBSCRIPTION_ID, META_VERSION, SKILLS_EXTENSION, TASKS_EXTENSION,
@@ -22,7 +22,7 @@ use super::asked::{ELICIT, ROOTS, SAMPLE, is_passed_over};
 use super::life::identified_sessions;
 use super::{common::is_same, completes, completes_at, ends, if_sent};
 use crate::areas::query::Query;
-use crate::{Call, Connection, Evidence, Kind, Message, Role, method::method, shapes};
+use crate::{Call, Connection, Evidence, Judgement, Kind, Level, Message, Role, method::method, shapes};
 
 /// Within this time every client answers a ping.
 const PROMPT: Duration = Duration::from_millis(800);
@@ -97,6 +97,7 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 same.push(call);
             }
         }
+        shared_ids(e, j);
     }),
     ("client-rpc.notify.no-id", |e, j| {
         let messages = e.sent().filter(|it| it.method().is_some_and(|method| method.starts_with("notifications/")));
@@ -260,4 +261,63 @@ fn strays<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e Message<'e
     let asked: HashSet<_> = evidence.server_requests().filter_map(Message::id).map(Value::to_string).collect();
     let responses = evidence.sent().filter(|message| message.kind == Kind::Response);
     responses.filter(move |message| !message.id().is_some_and(|id| asked.contains(&id.to_string())))
+}
+
+/// Over HTTP, nothing says whether requests of 2026-07-28 with one id that wait at the same time are of one client or of
+/// two. They are shown, and no failure.
+fn shared_ids(e: &Evidence<'_>, j: &mut Judgement) {
+    let mut waits: Vec<_> = e.calls().filter_map(|call| Some((call.request, call.response?.time))).collect();
+    waits.retain(|(request, _)| e.transport == Transport::Http && request.usable_id().is_some());
+    waits.sort_by_key(|(request, _)| request.time);
+    for (at, (request, _)) in waits.iter().enumerate() {
+        let is_open = |(earlier, end): &&(&Message<'_>, Duration)| {
+            earlier.usable_id() == request.usable_id()
+                && *end > request.time
+                && earlier.place.connection != request.place.connection
+        };
+        if let Some((earlier, _)) = waits[..at].iter().find(is_open) {
+            let id = request.id().map(shown).unwrap_or_default();
+            let found = || format!("two requests with the id {id} wait; they may be of two clients");
+            j.check_at(false, None, vec![earlier.place, request.place], found);
+            j.at_level(Level::Info);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_protocol::{Direction, EventKind, Frame, Trace, Version};
+
+    use super::*;
+    use crate::Facts;
+
+    /// The levels of what is found in connections that each have one request with the id 1, at the times of it and of its
+    /// response.
+    fn found(times: &[(u64, u64)]) -> Vec<Option<Level>> {
+        let trace = |(sent, answered): &(u64, u64)| {
+            let mut trace = Trace::default();
+            let messages = [
+                (*sent, Direction::ClientToServer, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+                (*answered, Direction::ServerToClient, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#),
+            ];
+            for (at, direction, text) in messages {
+                let at = Duration::from_secs(at);
+                trace.push(at, EventKind::Frame(Frame::new(direction, at, text.into())));
+            }
+            trace
+        };
+        let traces: Vec<_> = times.iter().map(trace).collect();
+        let traces: Vec<_> = traces.iter().collect();
+        let evidence = Evidence::new(&traces, Version::V2026_07_28, Transport::Http, Facts::default());
+        let mut judgement = Judgement::default();
+        shared_ids(&evidence, &mut judgement);
+        judgement.violations.iter().map(|it| it.level).collect()
+    }
+
+    #[test]
+    fn one_id_on_two_connections_at_once_is_shown_and_no_failure() {
+        assert_eq!(found(&[(1, 3), (2, 4)]), [Some(Level::Info)]);
+        assert_eq!(found(&[(1, 2), (3, 4)]), []);
+        assert_eq!(found(&[(3, 4), (1, 2), (3, 5)]), [Some(Level::Info)]);
+    }
 }
