@@ -21,7 +21,7 @@ pub const ACTS: &[Act] = acts! {
     "instructions" "auth" "auth-openid" "auth-tenant" "auth-no-pkce" "auth-other-resource" "auth-other-issuer"
     "auth-state" "auth-denied" "auth-iss-other" "auth-iss-missing" "auth-iss-unannounced" "auth-iss-slash"
     "auth-no-registration" "auth-no-token" "auth-documents" "auth-script" "auth-expires" "auth-no-refresh" "auth-moves"
-    "auth-refuses" "auth-step-up" "auth-never-enough" "auth-old" "comments" "line-ends" "data-lines" "no-space" "fields"
+    "auth-refuses" "auth-step-up" "auth-never-enough" "auth-old" "auth-dpop" "comments" "line-ends" "data-lines" "no-space" "fields"
     "event-types" "bom" "notices" "unfinished" "resume" "resume-refused" "modern-ids" "stateless" "odd-session"
     "session-lost" "sessions-lost" "media-type" "busy" "untyped" "odd-result" "nameless" "renamed" "version-once"
     "no-version" "missing-capability" "unknown-method" "neutral-code" "stray-request" "headers" "mismatch-once"

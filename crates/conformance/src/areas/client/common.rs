@@ -67,6 +67,15 @@ pub(super) fn header<'h>(http: &'h HttpExchange<'_>, name: &str) -> Option<Cow<'
     Some(lines.fold(first, |all, line| format!("{all}, {line}").into()))
 }
 
+/// The scheme, in lower case, and the token in the header of a request: `bearer`, or `dpop` for a token that is bound to a
+/// key (RFC 9449, section 7.1).
+pub(super) fn credentials(http: &HttpExchange<'_>) -> Option<(String, String)> {
+    let text = header(http, "authorization")?;
+    let (scheme, token) = text.split_once(' ')?;
+    let scheme = scheme.to_ascii_lowercase();
+    matches!(&*scheme, "bearer" | "dpop").then(|| (scheme, token.to_owned()))
+}
+
 /// Checks a header of each request; `shown` is its name in a report.
 pub(super) fn headers<'e>(
     requests: impl Iterator<Item = (&'e Connection<'e>, &'e HttpExchange<'e>)>,

@@ -13,7 +13,9 @@ use serde_json::Value;
 
 use super::super::Judge;
 use super::super::rpc::single_object;
-use super::common::{all_modern, header, header_text, headers, is_of_older_version, is_same, modern, sent_in};
+use super::common::{
+    all_modern, credentials, header, header_text, headers, is_of_older_version, is_same, modern, sent_in,
+};
 use super::completes;
 use super::life::{handshake, handshakes, identified_sessions};
 use crate::areas::query::Query;
@@ -393,13 +395,12 @@ fn backs_off(e: &Evidence<'_>, j: &mut Judgement) {
 }
 
 fn secrets(e: &Evidence<'_>, j: &mut Judgement) {
-    let is_bearer = |value: &str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
     for (_, http) in e.exchanges() {
-        let authorization = header(http, "authorization").filter(|value| is_bearer(value));
-        let token = authorization.as_deref().map(|value| value.get(7..).unwrap_or_default().trim());
+        let shown = credentials(http);
+        let token = shown.as_ref().map(|(_, token)| token.trim());
         let query = http.target.split_once('?').map(|(_, query)| query).unwrap_or_default();
         let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).collect();
-        let is_token = |key: &str, value: &str| key == "access_token" || Some(value) == token;
+        let is_token = |key: &str, value: &str| key == "access_token" || token.is_some_and(|token| token == value);
         let found = pairs.iter().find(|(key, value)| is_token(key, value));
         if token.is_some() || found.is_some() {
             let key = found.map(|(key, _)| key.as_ref()).unwrap_or_default();

@@ -4,7 +4,7 @@ use rehearse_protocol::challenge::Challenge;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::super::common::header;
+use super::super::common::credentials;
 use crate::areas::query::subject;
 use crate::{EventRef, Evidence, HttpExchange, Judgement, areas::auth::challenge};
 
@@ -52,9 +52,9 @@ pub(super) fn used<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e H
     evidence.exchanges().map(|(_, http)| http).filter(is_use)
 }
 
-/// The requests to the server that got HTTP 401.
+/// The requests to the server that got HTTP 401, for more than the nonce of a proof.
 pub(super) fn refused<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = &'e HttpExchange<'e>> {
-    used(evidence).filter(|http| http.status == Some(401))
+    used(evidence).filter(|http| http.status == Some(401) && !wants_nonce(http))
 }
 
 fn step_of(http: &HttpExchange<'_>) -> Option<Step> {
@@ -102,6 +102,11 @@ impl Asked<'_> {
 
     pub(super) fn is_ok(&self) -> bool {
         self.http.status.is_some_and(|status| (200..300).contains(&status))
+    }
+
+    /// Whether it got an error, other than one that only gives the nonce of a proof.
+    pub(super) fn is_refused(&self) -> bool {
+        self.http.status.is_some_and(|status| status >= 400) && !wants_nonce(self.http)
     }
 
     /// The JSON of the answer; null if it is none, or an error.
@@ -168,17 +173,29 @@ pub(super) fn servers<'a, 'e>(all: &'a [Asked<'e>]) -> impl Iterator<Item = (&'a
     found.filter(|(_, metadata)| metadata.is_object())
 }
 
-/// The Bearer challenge before a request: that of the last refused one.
+/// The challenge before a request: that of the last refused one.
 pub(super) fn challenge_before(evidence: &Evidence<'_>, place: EventRef) -> Option<Challenge> {
     let before = refused(evidence).filter(|http| http.request < place && http.request.connection == place.connection);
     before.last().and_then(challenge)
 }
 
 /// The token in the header of a request.
-pub(super) fn bearer(http: &HttpExchange<'_>) -> Option<String> {
-    let value = header(http, "authorization")?;
-    let is_bearer = value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
-    is_bearer.then(|| value.get(7..).unwrap_or_default().to_owned())
+pub(super) fn shown_token(http: &HttpExchange<'_>) -> Option<String> {
+    credentials(http).map(|(_, token)| token)
+}
+
+/// The error of a response, of a server or an authorization server.
+pub(super) fn error(http: &HttpExchange<'_>) -> Option<String> {
+    let stated = challenge(http).and_then(|it| it.param("error").map(ToOwned::to_owned));
+    stated.or_else(|| {
+        let answer = serde_json::from_slice::<Value>(&http.body).ok()?;
+        answer["error"].as_str().map(ToOwned::to_owned)
+    })
+}
+
+/// Whether a proof of a key is refused only because it lacks the nonce of the response (RFC 9449, sections 8 and 9).
+pub(super) fn wants_nonce(http: &HttpExchange<'_>) -> bool {
+    error(http).is_some_and(|error| error == "use_dpop_nonce")
 }
 
 /// The access tokens that were issued, with the responses.

@@ -5,8 +5,8 @@ use url::Url;
 
 use super::super::common::{header, header_text};
 use super::asked::{
-    Asked, OPENID, RESOURCE, SERVER, Step, asked, asked_for, bearer, challenge_before, origin, refused, resource,
-    servers,
+    Asked, OPENID, RESOURCE, SERVER, Step, asked, asked_for, challenge_before, origin, refused, resource, servers,
+    shown_token,
 };
 use crate::areas::Judge;
 use crate::areas::auth::{challenge, valid_challenges};
@@ -50,7 +50,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-auth.discover.no-token-leak", |e, j| {
         let metadata = asked(e).into_iter().filter(|it| matches!(it.step, Step::Resource | Step::Server));
-        metadata.must(j, |it| bearer(it.http).is_none(), |it| format!("a token in GET {}", it.path()));
+        metadata.must(j, |it| shown_token(it.http).is_none(), |it| format!("a token in GET {}", it.path()));
     }),
     ("client-auth.discover.prm-resource-check", |e, j| {
         let all = asked(e);

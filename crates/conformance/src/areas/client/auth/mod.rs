@@ -2,6 +2,7 @@
 
 mod asked;
 mod discovery;
+mod proof;
 mod registration;
 mod request;
 mod response;
@@ -16,5 +17,13 @@ const MOST_ATTEMPTS: usize = 3;
 pub(in crate::areas) const JUDGES: &[(&str, Judge)] =
     &[("client-auth.discover.as-both-supported", |e, j| completes(e, j, "auth-openid"))];
 
-pub(in crate::areas) const TABLES: &[&[(&str, Judge)]] =
-    &[JUDGES, discovery::JUDGES, registration::JUDGES, request::JUDGES, response::JUDGES, token::JUDGES, usage::JUDGES];
+pub(in crate::areas) const TABLES: &[&[(&str, Judge)]] = &[
+    JUDGES,
+    discovery::JUDGES,
+    proof::JUDGES,
+    registration::JUDGES,
+    request::JUDGES,
+    response::JUDGES,
+    token::JUDGES,
+    usage::JUDGES,
+];

@@ -8,7 +8,7 @@ use ring::digest::{SHA256, digest};
 use url::form_urlencoded;
 
 use super::MOST_ATTEMPTS;
-use super::asked::{Asked, Step, asked, asked_for, bearer, issued, refused, used};
+use super::asked::{Asked, Step, asked, asked_for, issued, refused, shown_token, used};
 use crate::areas::Judge;
 use crate::{Evidence, HttpExchange, Judgement, Level, areas::shown};
 
@@ -41,7 +41,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-auth.token.error-handled", |e, j| {
         let all = asked_for(e, Step::Token);
-        let failed: Vec<_> = all.iter().filter(|it| it.http.status.is_some_and(|status| status >= 400)).collect();
+        let failed: Vec<_> = all.iter().filter(|it| it.is_refused()).collect();
         if let Some(last) = failed.last() {
             let count = failed.len();
             last.check(j, count <= MOST_ATTEMPTS, || format!("{count} token requests that failed"));
@@ -56,7 +56,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for it in all.iter().filter(|it| it.step == Step::Token && it.answer()["access_token"].is_string() && !has_any)
         {
             let token = it.answer()["access_token"].as_str().map(ToOwned::to_owned);
-            let is_used = used(e).any(|http| bearer(http) == token);
+            let is_used = used(e).any(|http| shown_token(http) == token);
             let refresh = all.iter().filter(is_refresh).any(|one| one.http.request > it.http.request);
             if !is_used && !refresh && !e.is_over() {
                 continue;
@@ -172,7 +172,7 @@ fn refresh(e: &Evidence<'_>, j: &mut Judgement) {
     let all = asked(e);
     let tokens = all.iter().filter(|it| it.step == Step::Token);
     for (token, answer, _) in issued(&all).iter().filter(|(_, answer, _)| answer["refresh_token"].is_string()) {
-        let is_of = |http: &&HttpExchange<'_>| bearer(http).as_ref() == Some(token);
+        let is_of = |http: &&HttpExchange<'_>| shown_token(http).as_ref() == Some(token);
         let was_accepted = used(e).filter(is_of).any(|http| http.status != Some(401));
         let Some(expired) = refused(e).find(is_of).filter(|_| was_accepted) else { continue };
         let own = tokens.clone().find(|it| it.answer()["access_token"].as_str() == Some(token)).map(Asked::issuer);

@@ -8,7 +8,7 @@ use url::form_urlencoded;
 
 use super::super::common::{header as request_header, is_same, sent_in};
 use super::MOST_ATTEMPTS;
-use super::asked::{Asked, Step, asked, bearer, issued, refused, used, words};
+use super::asked::{Asked, Step, asked, issued, refused, shown_token, used, wants_nonce, words};
 use crate::areas::Judge;
 use crate::{Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, areas::auth::challenge};
 
@@ -25,7 +25,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         // Tokens are opaque, but the mock knows those that a mock has issued.
         let issued: Vec<_> = issued(&asked(e)).into_iter().map(|(token, ..)| core(&token)).collect();
         // Where none was issued, a client of both eras has asked for it in the other one.
-        for (http, token) in used(e).filter(|_| !issued.is_empty()).filter_map(|http| Some((http, bearer(http)?))) {
+        for (http, token) in used(e).filter(|_| !issued.is_empty()).filter_map(|http| Some((http, shown_token(http)?)))
+        {
             let is_foreign = token.starts_with(PREFIX) && !issued.contains(&core(&token));
             j.check_at(!is_foreign, None, http.places(), || "a token of another server");
         }
@@ -34,7 +35,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let all = asked(e);
         let issued = issued(&all);
         for it in all.iter().filter(|_| !issued.is_empty()) {
-            let shown = bearer(it.http);
+            let shown = shown_token(it.http);
             let is_token = issued.iter().any(|(token, ..)| shown.as_ref() == Some(token));
             it.check(j, !is_token, || format!("the token in {} {}", it.http.method, it.path()));
         }
@@ -42,7 +43,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("client-auth.use.reauth-on-401", again),
     ("client-auth.use.opaque", |e, j| {
         let issued = issued(&asked(e));
-        for (http, shown) in used(e).filter_map(|http| Some((http, bearer(http)?))) {
+        for (http, shown) in used(e).filter_map(|http| Some((http, shown_token(http)?))) {
             let Some((token, ..)) = issued.iter().find(|(token, ..)| core(token) == core(&shown)) else { continue };
             j.check_at(*token == shown, None, http.places(), || format!("`{shown}` in place of `{token}`"));
         }
@@ -96,7 +97,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let all = asked(e);
         let issued = issued(&all);
         let is_of =
-            |http: &HttpExchange<'_>| bearer(http).is_some_and(|token| issued.iter().any(|(it, ..)| *it == token));
+            |http: &HttpExchange<'_>| shown_token(http).is_some_and(|token| issued.iter().any(|(it, ..)| *it == token));
         let is_accepted = used(e).any(|http| http.status != Some(401) && is_of(http));
         if let Some(last) = refused(e).filter(|http| is_of(http)).last().filter(|_| !is_accepted) {
             let count = issued.len();
@@ -116,9 +117,9 @@ fn header(e: &Evidence<'_>, j: &mut Judgement) {
         let begins =
             http.header(SESSION_HEADER).is_some() || matches!(method, None | Some("initialize" | "server/discover"));
         let is_in_session = request_header(http, SESSION_HEADER).is_some();
-        if is_later && (bearer(http).is_some() || is_in_session || !begins) {
-            let found = || "no `Authorization: Bearer`";
-            j.check_at(bearer(http).is_some(), method.or(Some(http.method)), http.places(), found);
+        if is_later && (shown_token(http).is_some() || is_in_session || !begins) {
+            let found = || "no token in `Authorization`";
+            j.check_at(shown_token(http).is_some(), method.or(Some(http.method)), http.places(), found);
         }
     }
     j.untested(NO_TOKEN);
@@ -147,7 +148,7 @@ fn again(e: &Evidence<'_>, j: &mut Judgement) {
     let all = asked(e);
     let issued = issued(&all);
     let is_accepted =
-        |token: &str| used(e).any(|http| bearer(http).as_deref() == Some(token) && http.status != Some(401));
+        |token: &str| used(e).any(|http| shown_token(http).as_deref() == Some(token) && http.status != Some(401));
     let names = |it: &Asked<'_>| it.answer()["authorization_servers"].to_string();
     let mut named: Vec<_> = all.iter().filter(|it| it.step == Step::Resource).map(names).collect();
     named.dedup();
@@ -157,7 +158,8 @@ fn again(e: &Evidence<'_>, j: &mut Judgement) {
             sent_in(connection, http).is_some_and(|it| it.kind == Kind::Request)
         };
         let expired = e.exchanges().find(|(connection, http)| {
-            http.status == Some(401) && bearer(http).as_ref() == Some(token) && is_request(connection, http)
+            let is_refused = http.status == Some(401) && !wants_nonce(http);
+            is_refused && shown_token(http).as_ref() == Some(token) && is_request(connection, http)
         });
         let Some((_, expired)) = expired else { continue };
         let holds = issued.iter().any(|(other, _, got)| *got > expired.request && is_accepted(other));
