@@ -9,6 +9,7 @@
 //! | [`hub`] | all servers of a config as one set of tools |
 //! | [`agent`] | a model with the tools of a hub, and tools that your program has |
 //! | [`client_configs`] | config files of MCP clients: reading, linting, conversion |
+//! | [`release`] | files with which a server is released, checked and compared with it |
 //! | [`scenario`] | scenario files, their cells, expectations, snapshots |
 //! | [`report`] | the results of runs, and their renderers |
 //! | [`llm`] | tools for language models, and the final answer of a subagent |
@@ -105,6 +106,7 @@ pub use rehearse_mock as mock;
 pub use rehearse_profile as profile;
 pub use rehearse_protocol as protocol;
 pub use rehearse_relay as relay;
+pub use rehearse_release as release;
 pub use rehearse_report as report;
 #[cfg(feature = "rmcp")]
 pub use rehearse_rmcp_bridge as rmcp_bridge;

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, io, path::Path};
 use mcp_rehearsal::{
     client_configs::{Machine, PathKind, System, codes, dialect, lint},
     document::Source,
+    release,
     report::findings::{Finding, Severity},
 };
 
@@ -72,7 +73,11 @@ fn findings(example: &Example) -> Vec<Finding> {
         Some(_) => format!("config.{}", example.language),
         None => example.dialect.to_owned(),
     };
-    lint(&Source::new(&*name, example.text), Some(Path::new(&name)), dialect, Some(&machine(&name))).findings
+    let (source, path, machine) = (Source::new(&*name, example.text), Path::new(&name), machine(&name));
+    match release::check(&source, path, Some(&machine)) {
+        Some(report) => report.findings,
+        None => lint(&source, Some(path), dialect, Some(&machine)).findings,
+    }
 }
 
 #[test]

@@ -108,6 +108,9 @@ pub static OF_CONNECTIONS: [&Code; 9] = [
     &RELEASE_NAME,
 ];
 
+/// The codes that only a file with which a server is released has.
+pub static OF_RELEASES: [&Code; 3] = [&RELEASE_VALUE, &RELEASE_VERSION, &RELEASE_FILE];
+
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {
     let mut sections = page.split("\n## ").skip(1);

@@ -2,7 +2,7 @@
 //!
 //! [`lint`] reads a file. Its text becomes a tree, its [`Dialect`](dialect::Dialect) is detected from the path and the
 //! content, and its servers are read and checked. A dialect is a table of what one program does. [`sources`] finds the
-//! files of a machine, [`release`] checks files of another kind, [`resolve`] fills in variables as the program does, and [`convert`](mod@convert) writes the servers
+//! files of a machine, [`resolve`] fills in variables as the program does, and [`convert`](mod@convert) writes the servers
 //! for another program.
 //!
 //! ```
@@ -34,7 +34,6 @@ mod placeholder;
 pub mod policy;
 pub mod projection;
 mod read;
-pub mod release;
 mod resolve;
 pub mod secret;
 pub mod server;
@@ -44,6 +43,7 @@ pub mod sources;
 pub use dotenv::parse_dotenv;
 pub use lint::{LintReport, lint};
 pub use machine::{Machine, PathKind, System, Variables};
+pub use placeholder::placeholder;
 pub use read::{ClientConfig, Project, read};
 pub use resolve::{Unresolved, UnresolvedReason, resolve};
 use server::{ApiKey, At, ConfiguredServer, Pair};

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     ClientConfig, ConfiguredServer, Machine, Project, check, codes, dialect::Detected, dialect::Dialect,
-    dialect::detect, dialect::is_about_other_things, document, document::Document, guess::guess, read, release,
-    release::Release, secret::Redactor, secret::secrets_of,
+    dialect::detect, dialect::is_about_other_things, document, document::Document, guess::guess, read,
+    secret::Redactor, secret::secrets_of,
 };
 use rehearse_document::{Node, Problems, Source, Span};
 use rehearse_report::findings::{Contact, File, Finding, Server, Severity};
@@ -18,8 +18,6 @@ pub struct LintReport {
     pub is_readable: bool,
     /// What the text says; `None` if it could not be parsed.
     pub root: Option<Node>,
-    /// If it is a release file, its kind. Such a file has no dialect and no servers.
-    pub release: Option<Release>,
     /// `None` if the text cannot be parsed, or nothing in it says for which program it is.
     pub detected: Option<Detected>,
     /// The servers that could be read; none if there is no dialect.
@@ -44,7 +42,7 @@ impl LintReport {
 
     /// The file of a report, with its secrets hidden unless they are to be shown.
     pub fn into_file(self, path: String, shows_secrets: bool) -> File {
-        let LintReport { source, is_readable, release, detected, config, secrets, mut findings, .. } = self;
+        let LintReport { source, is_readable, detected, config, secrets, mut findings, .. } = self;
         let redactor = Redactor::new(&source, &secrets);
         let name = |text: &str| if shows_secrets { text.to_owned() } else { redactor.name(text).into_owned() };
         if !shows_secrets {
@@ -70,8 +68,7 @@ impl LintReport {
             is_guess,
         });
         let secrets = if shows_secrets { Vec::new() } else { secrets };
-        let release = release.map(Release::name);
-        File { path, source, is_readable, dialect, release, servers, findings, secrets }
+        File { path, source, is_readable, dialect, release: None, servers, findings, secrets }
     }
 }
 
@@ -82,7 +79,6 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> LintReport
         source: source.clone(),
         is_readable: false,
         root: None,
-        release: None,
         detected: None,
         config: None,
         secrets: vec![Span { start: 0, end: source.text.len() }],
@@ -90,7 +86,7 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> LintReport
     }
 }
 
-/// Reads and checks a config or a [release file](crate::release). Nothing is started or fetched.
+/// Reads and checks a config. Nothing is started or fetched.
 ///
 /// The dialect is detected from the path, then from the content, unless it is `forced`. Without a machine, nothing
 /// is checked that is true on one machine only: programs, folders, variables.
@@ -100,16 +96,6 @@ pub fn lint(
     forced: Option<&'static Dialect>,
     machine: Option<&Machine>,
 ) -> LintReport {
-    let released = path.filter(|_| forced.is_none()).and_then(|path| release::check(source, path, machine));
-    if let Some(checked) = released {
-        return match checked {
-            Ok(release::Checked { release, root, findings }) => {
-                let analysis = Analysis { detected: None, config: None, part: None, findings };
-                LintReport { release: Some(release), ..analysis.into_report(source, root) }
-            }
-            Err(problems) => unreadable(source, problems),
-        };
-    }
     match document::read(source, path, forced.map(|dialect| dialect.syntax)) {
         Ok(document) => analyze(source, &document, path, forced, machine).into_report(source, document.root),
         Err(problems) => unreadable(source, problems),
@@ -133,7 +119,7 @@ impl Analysis {
         let is_readable = findings.iter().all(|finding| finding.code != &codes::SYNTAX);
         let secrets = secrets_of(source, &root);
         let root = Some(part.unwrap_or(root));
-        LintReport { source: source.clone(), is_readable, root, release: None, detected, config, secrets, findings }
+        LintReport { source: source.clone(), is_readable, root, detected, config, secrets, findings }
     }
 }
 

@@ -83,7 +83,7 @@ impl System {
     }
 
     /// A path below a folder, unless the path has a root. On Windows it may be written with `/`.
-    pub(crate) fn join(self, folder: &Path, path: impl AsRef<Path>) -> PathBuf {
+    pub fn join(self, folder: &Path, path: impl AsRef<Path>) -> PathBuf {
         let path = match self.is_windows() {
             true => path.as_ref().to_string_lossy().replace('/', self.separator()).into(),
             false => path.as_ref().as_os_str().to_owned(),

@@ -59,7 +59,7 @@ const BLANKS: &str = "xxxx";
 const MANY: usize = 10;
 
 /// Where a value has something that is not meant to stay.
-pub(super) fn placeholder(value: &str) -> Option<Range<usize>> {
+pub fn placeholder(value: &str) -> Option<Range<usize>> {
     marked(value).or_else(|| is_whole(value).then_some(0..value.len()))
 }
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use rehearse_client_configs::{ClientConfig, release::Release};
+use rehearse_client_configs::ClientConfig;
 use rehearse_document::Node;
+use rehearse_release::Release;
 use rehearse_report::findings::File;
 
 /// A checked file and its servers, for `--connect`.

@@ -27,7 +27,6 @@ use rehearse_client::{
 use rehearse_client_configs::{
     ClientConfig, Machine, Project, Variables, codes,
     policy::{Patterns, Policy},
-    release::{Offered, Release, compare},
     secret::is_secret_name,
     server,
 };
@@ -35,6 +34,7 @@ use rehearse_document::{Node, Source, nearest};
 use rehearse_hub::Notice;
 use rehearse_profile::{Profile, builtin_of_dialect};
 use rehearse_protocol::List;
+use rehearse_release::{Offered, Release, compare};
 use rehearse_report::findings::{Contact, Finding};
 
 const CONCURRENCY: usize = 8;

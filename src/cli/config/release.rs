@@ -14,11 +14,11 @@ use rehearse_client::Timeouts;
 use rehearse_client_configs::{
     Machine, Variables, codes,
     policy::Policy,
-    release::{Offered, Start, compare, starts},
     server::{OAuth, ToolFilter},
 };
 use rehearse_hub::configured::server_params;
 use rehearse_protocol::List;
+use rehearse_release::{Offered, Start, compare, starts};
 use rehearse_report::findings::{Contact, Server};
 
 /// Starts the server once, and compares every release file with it. `Some` is the exit code after a failure that has been

@@ -176,6 +176,10 @@ fn has(report: &LintReport, code: &Code) -> bool {
     report.findings.iter().any(|finding| finding.code == code)
 }
 
+fn has_error(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.code.severity() == Severity::Error)
+}
+
 /// Whether a file may have a section with servers, but has none.
 fn has_no_servers(path: &Path, report: &LintReport) -> bool {
     let is_empty = |finding: &Finding| finding.code == &codes::NO_SERVERS;
@@ -213,19 +217,24 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
     match read(path, &name) {
         Ok(source) => {
             let place = (!is_stdin).then(|| walk::absolute(path));
-            let mut report = lint(&source, place.as_deref(), args.dialect, machine);
-            let is_empty = |place: PathBuf| report.release.is_none() && has_no_servers(&place, &report);
-            if is_found && place.is_some_and(is_empty) {
+            let place = place.as_deref();
+            let released = place.filter(|_| args.dialect.is_none());
+            if let Some(report) = released.and_then(|place| rehearse_release::check(&source, place, machine)) {
+                let release = report.root.clone().map(|root| (report.release, root));
+                let file = report.into_file(name, args.show_secrets);
+                let is_to_start = args.connect && !is_found && !has_error(&file.findings);
+                return Some(CheckedFile { file, config: None, release, is_to_start, folder });
+            }
+            let mut report = lint(&source, place, args.dialect, machine);
+            if is_found && place.is_some_and(|place| has_no_servers(place, &report)) {
                 return None;
             }
             if machine.is_some() {
                 check_subagent(path, &mut report);
             }
-            let is_to_connect = args.connect && report.count(Severity::Error) == 0;
-            let config = report.config.as_ref().filter(|_| is_to_connect).cloned();
-            let release = report.release.zip(report.root.clone());
-            let is_to_start = is_to_connect && !is_found;
-            Some(CheckedFile { file: report.into_file(name, args.show_secrets), config, release, is_to_start, folder })
+            let config = report.config.as_ref().filter(|_| args.connect && !has_error(&report.findings)).cloned();
+            let file = report.into_file(name, args.show_secrets);
+            Some(CheckedFile { file, config, release: None, is_to_start: false, folder })
         }
         Err((source, finding)) => {
             let file = File::unreadable(name, source, *finding);

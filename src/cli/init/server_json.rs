@@ -9,9 +9,9 @@ use crate::cli::{
     output, style,
 };
 use rehearse_client::Target;
-use rehearse_client_configs::lint;
 use rehearse_diff::Surface;
 use rehearse_document::{Node, Source, Span};
+use rehearse_release::check;
 use rehearse_system::program::quoted;
 use serde_json::json;
 
@@ -35,10 +35,11 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     let text = text_of(&surface, target);
     output::write_file(&path, text.as_bytes())?;
     let source = Source::new(FILE, text);
-    let report = lint(&source, Some(&path), None, None);
+    let report = check(&source, &path, None);
     let warn = |key: &str, what: &str| style::warn(&format!("{FILE}: {key}: {what}"));
-    for finding in &report.findings {
-        let key = report.root.as_ref().map(|root| key_at(root, finding.problem.span)).unwrap_or_default();
+    let root = report.as_ref().and_then(|report| report.root.as_ref());
+    for finding in report.iter().flat_map(|report| &report.findings) {
+        let key = root.map(|root| key_at(root, finding.problem.span)).unwrap_or_default();
         let hint = finding.problem.hint.as_deref().unwrap_or_default();
         warn(if key.is_empty() { "the file" } else { &key }, &format!("{}: {hint}", finding.problem.message));
     }

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rehearse_client_configs::{dialect::by_path, release};
+use rehearse_client_configs::dialect::by_path;
+use rehearse_release::{Release, is_marked};
 
 /// Folders with generated or downloaded files.
 const SKIPPED: [&str; 8] = [".git", "node_modules", "target", "vendor", "dist", "build", "__pycache__", ".venv"];
@@ -48,9 +49,8 @@ pub(crate) fn configs_below(folder: &Path) -> FoundFiles {
 
 /// Whether a file is a release file for certain.
 fn is_release_file(path: &Path) -> bool {
-    let has_name = ["server.json", "manifest.json", "SKILL.md"].iter().any(|name| path.ends_with(name));
     let is_small = || fs::metadata(path).is_ok_and(|data| data.len() <= LARGEST);
-    has_name && is_small() && fs::read_to_string(path).is_ok_and(|text| release::is_marked(path, &text))
+    Release::by_path(path).is_some() && is_small() && fs::read_to_string(path).is_ok_and(|text| is_marked(path, &text))
 }
 
 /// Whether a file has a key for servers that only programs with MCP have.

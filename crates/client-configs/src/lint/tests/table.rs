@@ -6,7 +6,7 @@
 use std::{collections::BTreeSet, fmt::Write, io};
 
 use super::*;
-use crate::{PathKind, System, dialect::by_name, release::Release, server::Timeouts};
+use crate::{PathKind, System, dialect::by_name, server::Timeouts};
 
 /// A Windows, if the path of the config is one of it.
 fn machine(path: &str) -> Machine {
@@ -31,9 +31,7 @@ fn machine(path: &str) -> Machine {
 fn report(key: &str, text: &str) -> LintReport {
     let text = text.replace('␍', "\r").replace('⏎', "\n");
     let Some(forced) = key.strip_prefix("--dialect=") else {
-        let names_files = ["SKILL.md", "manifest.json"].iter().any(|name| key.ends_with(name));
-        let machine = names_files.then(|| machine(key));
-        return lint(&Source::new(key, text), Some(Path::new(key)), None, machine.as_ref());
+        return lint(&Source::new(key, text), Some(Path::new(key)), None, None);
     };
     let (name, path) = forced.split_once('@').unwrap_or((forced, ""));
     let dialect = by_name(name).expect(name);
@@ -72,10 +70,7 @@ fn every_case_has_its_findings() {
         };
         let report = report(key, text);
         is_sound(&report);
-        let (dialect, is_guess) = report
-            .detected
-            .as_ref()
-            .map_or_else(|| (report.release.map_or("none", Release::name), false), |it| (it.dialect.name, it.is_guess));
+        let (dialect, is_guess) = report.detected.as_ref().map_or(("none", false), |it| (it.dialect.name, it.is_guess));
         writeln!(shown, "{key} {text}\n  {dialect}{}", if is_guess { " (a guess)" } else { "" }).expect("a string");
         for server in report.config.iter().flat_map(|config| &config.servers) {
             writeln!(shown, "  = {}", summary(server)).expect("a string");
@@ -88,7 +83,8 @@ fn every_case_has_its_findings() {
             seen.insert(code.name);
         }
     }
-    let expected = codes::ALL.iter().filter(|code| !codes::OF_CONNECTIONS.contains(code)).map(|code| code.name);
+    let others = codes::OF_CONNECTIONS.iter().chain(&codes::OF_RELEASES).map(|code| code.name).collect::<Vec<_>>();
+    let expected = codes::ALL.iter().map(|code| code.name).filter(|name| !others.contains(name));
     assert_eq!(expected.filter(|name| !seen.contains(name)).collect::<Vec<_>>(), [""; 0], "codes without a case");
     insta::assert_snapshot!(shown);
 }

@@ -1,9 +1,10 @@
 //! Versions: SemVer, ranges, and others.
 
+use rehearse_client_configs::codes;
 use rehearse_document::Node;
 use rehearse_report::findings::Finding;
 
-use super::{codes, wrong};
+use super::wrong;
 
 /// Whether a text is a version of SemVer 2.0.0.
 fn is_semver(text: &str) -> bool {

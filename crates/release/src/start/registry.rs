@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use rehearse_client_configs::{Machine, server::Pair};
 use rehearse_document::{Node, Source};
 use rehearse_protocol::Transport;
 
 use super::{Draft, Start, at, set};
-use crate::{Machine, server::Pair};
 
 /// The registries of packages that can be started: their usual runtime, and their address if that is not in the identifier.
 const REGISTRIES: [(&str, &str, &str); 3] =

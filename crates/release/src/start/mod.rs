@@ -5,12 +5,15 @@ mod registry;
 
 use std::{path::Path, sync::Arc};
 
+use rehearse_client_configs::{
+    Machine, codes,
+    server::{At, ConfiguredServer},
+};
 use rehearse_document::{Node, Source, Value};
 use rehearse_protocol::Transport;
 use rehearse_report::findings::Finding;
 
-use super::{Machine, Release, codes};
-use crate::{At, ConfiguredServer};
+use super::Release;
 
 /// One way to reach the server of a release file.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! `manifest.json` of an MCP bundle (modelcontextprotocol/mcpb, `MANIFEST.md` and the schemas of 0.1 to 0.4).
 
+use rehearse_client_configs::codes;
 use rehearse_document::{Node, Value};
 use rehearse_report::findings::Finding;
 
 use super::{
-    Folder, codes,
+    Folder,
     shape::{Kind, Shape, missing},
     version, wrong,
 };
@@ -103,9 +104,16 @@ const VARIABLES: [&str; 7] = ["__dirname", "HOME", "DESKTOP", "DOCUMENTS", "DOWN
 
 /// Whether this is one: manifests of web pages and browser extensions have the same name.
 pub(super) fn is_one(root: &Node) -> bool {
-    let is_versioned =
-        ["manifest_version", "dxt_version"].iter().any(|key| root.get(key).is_some_and(|it| it.as_str().is_some()));
-    is_versioned || root.get_path(&["server", "mcp_config"]).is_some()
+    is_versioned(root) || root.get_path(&["server", "mcp_config"]).is_some()
+}
+
+/// Whether this is one for certain.
+pub(super) fn is_marked(root: &Node) -> bool {
+    is_versioned(root) && root.get("server").is_some()
+}
+
+fn is_versioned(root: &Node) -> bool {
+    ["manifest_version", "dxt_version"].iter().any(|key| root.get(key).is_some_and(|it| it.as_str().is_some()))
 }
 
 pub(super) fn check(root: &Node, folder: &Folder<'_>, findings: &mut Vec<Finding>) {

@@ -1,21 +1,15 @@
-use std::{collections::BTreeMap, io, path::PathBuf};
-
+use rehearse_client_configs::System;
 use rehearse_document::{Source, json};
 use rehearse_testing::table;
 
 use super::*;
-use crate::{PathKind, System};
+use crate::tests::machine;
 
 /// What is started on this machine: the words or the URL with what is set, or the reasons.
 fn started(release: Release, system: System, text: &str) -> Vec<String> {
     let set = [("HOME", "/home/ada"), ("WEATHER_API_KEY", "geheim"), ("X_KEY", "k"), ("LEVEL", "debug")];
-    let machine = Machine {
-        system,
-        variables: set.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect::<BTreeMap<_, _>>(),
-        directory: PathBuf::from("/work"),
-        look: |_| PathKind::Nothing,
-        read: |_| Err(io::ErrorKind::NotFound.into()),
-    };
+    let machine =
+        Machine { system, variables: set.map(|(name, value)| (name.to_owned(), value.to_owned())).into(), ..machine() };
     let source = Source::new("a.json", text);
     let root = json::parse(&source).expect("JSON").root;
     let starts = starts(release, &root, &source, Path::new("/srv/b"), &machine);

@@ -1,5 +1,7 @@
 //! Files with which a server is released: `server.json` of the MCP registry, `manifest.json` of a bundle (MCPB), and
 //! `SKILL.md`. They are no configs: they say what a server is, not which ones a program uses.
+//!
+//! [`check`] reads and checks one, [`starts`] says how its server is started, and [`compare`] finds where both differ.
 
 mod bundle;
 mod listed;
@@ -7,14 +9,18 @@ mod server_json;
 mod shape;
 mod skill;
 mod start;
+#[cfg(test)]
+mod tests;
 mod version;
 
 use std::{path::Path, sync::Arc};
 
-use rehearse_document::{Node, Problems, Source, Span, Value};
-use rehearse_report::findings::Finding;
-
-use super::{Machine, PathKind, codes, document, placeholder::placeholder};
+use rehearse_client_configs::{
+    Machine, PathKind, codes, placeholder,
+    secret::{Redactor, secrets_of},
+};
+use rehearse_document::{Node, Problems, Source, Span, Value, json};
+use rehearse_report::findings::{File, Finding};
 
 pub use listed::{Offered, compare};
 pub use start::{Start, starts};
@@ -28,6 +34,16 @@ pub enum Release {
 }
 
 impl Release {
+    /// The kind that files of this name may be of; `None` if there is none.
+    pub fn by_path(path: &Path) -> Option<Release> {
+        match path.file_name()?.to_str()? {
+            "server.json" => Some(Release::ServerJson),
+            "manifest.json" => Some(Release::Bundle),
+            "SKILL.md" => Some(Release::Skill),
+            _ => None,
+        }
+    }
+
     /// What it is called.
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,11 +54,35 @@ impl Release {
     }
 }
 
-/// What a release file is and says, with all findings in no order.
-pub(super) struct Checked {
-    pub(super) release: Release,
-    pub(super) root: Node,
-    pub(super) findings: Vec<Finding>,
+/// A release file with all findings.
+#[derive(Clone, Debug)]
+pub struct ReleaseReport {
+    pub release: Release,
+    pub source: Arc<Source>,
+    /// What the file says; `None` if it could not be parsed.
+    pub root: Option<Node>,
+    /// In the order of the text.
+    pub findings: Vec<Finding>,
+}
+
+impl ReleaseReport {
+    /// The file of a report, with its secrets hidden unless they are to be shown.
+    pub fn into_file(self, path: String, shows_secrets: bool) -> File {
+        let ReleaseReport { release, source, root, findings } = self;
+        let is_readable = root.is_some();
+        let secrets = match root {
+            _ if shows_secrets => Vec::new(),
+            Some(root) => secrets_of(&source, &root),
+            None => vec![Span { start: 0, end: source.text.len() }],
+        };
+        let redactor = Redactor::new(&source, &secrets);
+        let findings = match shows_secrets {
+            true => findings,
+            false => findings.iter().map(|finding| redactor.finding(finding)).collect(),
+        };
+        let (release, servers) = (Some(release.name()), Vec::new());
+        File { path, source, is_readable, dialect: None, release, servers, findings, secrets }
+    }
 }
 
 /// The folder of a release file, if files can be looked for on this machine.
@@ -66,51 +106,44 @@ impl Folder<'_> {
 
 /// Whether a file that was found is a release file for certain: its format has a mark, or a name that nothing else has.
 pub fn is_marked(path: &Path, text: &str) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if !matches!(name, "server.json" | "manifest.json") {
-        return name == "SKILL.md";
-    }
-    let Ok(document) = document::read(&Source::new(name, text), Some(Path::new(name)), None) else { return false };
-    let text = |key: &str| document.root.get(key).and_then(Node::as_str);
-    match name {
-        "server.json" => text("$schema").is_some_and(server_json::is_schema),
-        _ => {
-            text("manifest_version").or_else(|| text("dxt_version")).is_some() && document.root.get("server").is_some()
-        }
+    let read = || json::parse(&Source::new("", text)).ok();
+    match Release::by_path(path) {
+        Some(Release::ServerJson) => read().is_some_and(|document| server_json::is_marked(&document.root)),
+        Some(Release::Bundle) => read().is_some_and(|document| bundle::is_marked(&document.root)),
+        Some(Release::Skill) => true,
+        None => false,
     }
 }
 
-/// Checks a release file; `None` if it is none, by its name and what it says.
-pub(super) fn check(source: &Arc<Source>, path: &Path, machine: Option<&Machine>) -> Option<Result<Checked, Problems>> {
-    let name = path.file_name()?.to_str()?;
-    let is_skill = name == "SKILL.md";
-    if !is_skill && !matches!(name, "server.json" | "manifest.json") {
-        return None;
-    }
-    let text = if is_skill { skill::frontmatter(source) } else { source.clone() };
-    let document = match document::read(&text, Some(Path::new(if is_skill { "a.yaml" } else { name })), None) {
-        Ok(document) => document,
-        Err(_) if !is_skill => return None,
-        Err(problems) => return Some(Err(problems)),
-    };
-    let root = document.root;
-    let release = match name {
-        "SKILL.md" => Release::Skill,
-        "server.json" if server_json::is_one(&root) => Release::ServerJson,
-        "manifest.json" if bundle::is_one(&root) => Release::Bundle,
-        _ => return None,
+/// Reads and checks a release file; `None` if it is none, by its name and what it says. Nothing is started or fetched.
+///
+/// Without a machine, no files are looked for.
+pub fn check(source: &Arc<Source>, path: &Path, machine: Option<&Machine>) -> Option<ReleaseReport> {
+    let release = Release::by_path(path)?;
+    let report = |root, findings| Some(ReleaseReport { release, source: source.clone(), root, findings });
+    let root = match release {
+        Release::ServerJson | Release::Bundle => json::parse(source).ok()?.root,
+        Release::Skill => match skill::frontmatter(source) {
+            Ok(root) => root,
+            Err(Problems(problems)) => {
+                let finding = |problem| Finding { code: &codes::SYNTAX, problem, server: None };
+                return report(None, problems.into_iter().map(finding).collect());
+            }
+        },
     };
     let mut findings = Vec::new();
     let folder = Folder { path: path.parent()?, machine };
     match release {
-        Release::ServerJson => server_json::check(&root, &folder, &mut findings),
-        Release::Bundle => bundle::check(&root, &folder, &mut findings),
+        Release::ServerJson if server_json::is_one(&root) => server_json::check(&root, &folder, &mut findings),
+        Release::Bundle if bundle::is_one(&root) => bundle::check(&root, &folder, &mut findings),
         Release::Skill => skill::check(source, &root, &folder, &mut findings),
+        Release::ServerJson | Release::Bundle => return None,
     }
     if release != Release::Skill {
         check_placeholders(&root, source, &mut findings);
     }
-    Some(Ok(Checked { release, root, findings }))
+    findings.sort_by_key(|finding| finding.problem.span.start);
+    report(Some(root), findings)
 }
 
 /// Placeholders in what is no text for people, and no hint for a value that the user gives.

@@ -1,9 +1,8 @@
 //! The keys and types of an object.
 
+use rehearse_client_configs::codes;
 use rehearse_document::{Entry, Node, Span, Value, nearest};
 use rehearse_report::findings::Finding;
-
-use super::codes;
 
 /// How many keys are named in a hint.
 const MOST_NAMED: usize = 10;

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use rehearse_client_configs::{Machine, System, server::Pair};
 use rehearse_document::{Node, Source};
 use rehearse_protocol::Transport;
 
 use super::{Draft, Start, at, plain, set};
-use crate::{Machine, System, server::Pair};
 
 /// Folders of a user, beside the home folder.
 const FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];

@@ -1,12 +1,11 @@
 //! `SKILL.md` with its folder (agentskills.io, specification).
 
-use std::sync::Arc;
-
-use rehearse_document::{Node, Source, Span};
+use rehearse_client_configs::codes;
+use rehearse_document::{Node, Problems, Source, Span, yaml};
 use rehearse_report::findings::Finding;
 
 use super::{
-    Folder, check_length, codes,
+    Folder, check_length,
     shape::{Kind, Shape},
     wrong,
 };
@@ -24,10 +23,15 @@ static FRONTMATTER: Shape = Shape {
     is_closed: false,
 };
 
-/// The YAML at the beginning; empty if there is none.
-pub(super) fn frontmatter(source: &Source) -> Arc<Source> {
+/// What the YAML at the beginning says; null if there is none.
+///
+/// # Errors
+/// The first syntax error.
+pub(super) fn frontmatter(source: &Source) -> Result<Node, Problems> {
     let end = body(&source.text).unwrap_or_default();
-    Source::new(source.name.clone(), source.text[..end].trim_end_matches('-'))
+    let text = Source::new(source.name.clone(), source.text[..end].trim_end_matches('-'));
+    let read = yaml::read(&text).map(|(root, _)| root);
+    read.map_err(|problems| problems.or_hint("look at the indentation and the quotes here and in the line before"))
 }
 
 /// Where the text begins behind the second line of dashes.

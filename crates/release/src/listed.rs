@@ -1,9 +1,10 @@
 //! What a release file says of a server, compared with the server.
 
+use rehearse_client_configs::codes;
 use rehearse_document::Node;
 use rehearse_report::findings::Finding;
 
-use super::{Release, codes};
+use super::Release;
 
 /// What a running server is and has.
 #[derive(Clone, Debug, Default)]

@@ -1,11 +1,12 @@
 //! `server.json` of the MCP registry: its schema of 2025-12-11, and what the registry's validators check besides
 //! (modelcontextprotocol/registry, `docs/reference/server-json` and `internal/validators`).
 
+use rehearse_client_configs::codes;
 use rehearse_document::Node;
 use rehearse_report::findings::Finding;
 
 use super::{
-    Folder, check_length, codes,
+    Folder, check_length,
     shape::{Kind, Shape, missing},
     version, wrong,
 };
@@ -84,14 +85,12 @@ static SERVER: Shape = Shape {
 
 /// Whether this is one: its schema says so, or it says where the server comes from.
 pub(super) fn is_one(root: &Node) -> bool {
-    let schema = root.get("$schema").and_then(Node::as_str);
-    schema.is_some_and(is_schema)
-        || (root.get("name").is_some() && ["packages", "remotes"].iter().any(|key| root.get(key).is_some()))
+    is_marked(root) || (root.get("name").is_some() && ["packages", "remotes"].iter().any(|key| root.get(key).is_some()))
 }
 
-/// Whether this is the URL of its schema, of any version.
-pub(super) fn is_schema(url: &str) -> bool {
-    url.ends_with("/server.schema.json")
+/// Whether its schema says so, of any version.
+pub(super) fn is_marked(root: &Node) -> bool {
+    root.get("$schema").and_then(Node::as_str).is_some_and(|url| url.ends_with("/server.schema.json"))
 }
 
 pub(super) fn check(root: &Node, folder: &Folder<'_>, findings: &mut Vec<Finding>) {
