@@ -11,7 +11,10 @@ use clap::Args;
 use super::{Exit, Failure};
 use crate::cli::{
     input, output,
-    sources::dialect_name::{DIALECTS, dialect},
+    sources::{
+        dialect_name::{DIALECTS, dialect},
+        refuse_release_file,
+    },
     style::{self, BAD, DOUBTFUL, STRONG, printable},
 };
 use rehearse_client_configs::{
@@ -65,6 +68,9 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::Usage(format!("{error}: choose another file extension")))?;
     let path = args.file.as_deref().filter(|path| *path != Path::new("-"));
     let source = input::read(path.unwrap_or(Path::new("-")))?;
+    if let Some(path) = path.filter(|_| args.dialect.is_none()) {
+        refuse_release_file(path, &source)?;
+    }
     let report = lint(&source, path, args.dialect, None);
     let Some(converted) = convert(&report, args.to, notation) else { return Err(unreadable(report)) };
     match &args.output {

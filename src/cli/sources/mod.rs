@@ -4,7 +4,10 @@ pub(crate) mod dialect_name;
 pub(crate) mod resolved_server;
 pub(crate) mod walk;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use self::{dialect_name::dialect, walk::project};
 use crate::cli::Failure;
@@ -14,7 +17,8 @@ use rehearse_client_configs::{
     secret::{Redactor, mask_source},
     sources::{Effective, File, Missing, Precedence, SourceError, Sources},
 };
-use rehearse_document::{Diagnostic, Diagnostics};
+use rehearse_document::{Diagnostic, Diagnostics, Source};
+use rehearse_release::check;
 use rehearse_report::findings::{Finding, Severity};
 
 /// How many problems of one source are shown.
@@ -62,12 +66,26 @@ impl SourceArgs {
     /// Reads the configs that the options or the environment name, else the default files of all programs.
     ///
     /// # Errors
-    /// A named file cannot be read.
+    /// A named file cannot be read, or is a release file.
     pub(crate) fn load(&self, machine: &Machine) -> Result<Effective, Failure> {
         let SourceArgs { mcp_config, config, dialect } = self;
         let sources = Sources { mcp_config: mcp_config.clone(), config: config.clone(), dialect: *dialect };
-        Ok(sources.load(machine)?)
+        let effective = sources.load(machine)?;
+        for File { path, report, .. } in effective.files.iter().filter(|_| dialect.is_none()) {
+            path.iter().try_for_each(|path| refuse_release_file(path, &report.source))?;
+        }
+        Ok(effective)
     }
+}
+
+/// Refuses a file with which a server is released: no program reads its servers from it.
+///
+/// # Errors
+/// It is one.
+pub(crate) fn refuse_release_file(path: &Path, source: &Arc<Source>) -> Result<(), Failure> {
+    let Some(report) = check(source, path, None) else { return Ok(()) };
+    let (file, kind) = (&source.name, report.release.name());
+    Err(Failure::Usage(format!("{file} is a {kind}, not a config; `rehearse validate-config {file}` checks it")))
 }
 
 /// The errors and warnings of a source, with its text.

@@ -58,7 +58,7 @@ fn write_result(out: &mut String, file: &File, verdict: Verdict) {
     let (mark, style, text) = match verdict {
         Verdict::Valid if file.release.is_some() => ("✓", GOOD, "Release file is valid"),
         Verdict::Valid => ("✓", GOOD, "Configuration is valid"),
-        Verdict::Invalid if file.release.is_some() => ("✗", BAD, "Release file validation failed"),
+        _ if file.release.is_some() => ("✗", BAD, "Release file validation failed"),
         Verdict::Invalid | Verdict::Unreadable => ("✗", BAD, "Configuration validation failed"),
     };
     let _ = writeln!(out, "{style}{mark}{style:#} {text}");
