@@ -195,15 +195,8 @@ fn render(format: Format, results: &mut Results) -> Result<Vec<u8>, Failure> {
         || results.check.as_ref().is_some_and(has_place)
         || results.fuzz.as_ref().is_some_and(|fuzz| fuzz.place.is_some());
     let origin = Origin::from_variables(|name| std::env::var(name).ok());
-    let kinds = [
-        results.run.is_some(),
-        results.check.is_some(),
-        results.diff.is_some(),
-        results.fuzz.is_some(),
-        results.bench.is_some(),
-    ];
     match format {
-        Format::Json if kinds.iter().filter(|it| **it).count() > 1 => {
+        Format::Json if results.json().len() > 1 => {
             Err(Failure::Usage("the format json is for results of one kind".to_owned()))
         }
         Format::Sarif if !is_placed => Err(Failure::Usage(repository::NO_PLACE.to_owned())),

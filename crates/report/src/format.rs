@@ -115,16 +115,7 @@ impl Results {
         let text = |text: String| text.into_bytes();
         match format {
             Format::Human => text(terminal::render(&self.summary(), layout)),
-            Format::Json => {
-                // Without `..`, so that no kind is forgotten.
-                let Results { run, check, bench, diff, fuzz } = self;
-                let run = run.iter().map(json::render_run);
-                let check = check.iter().map(json::render);
-                let bench = bench.iter().map(json::render);
-                let diff = diff.iter().map(json::render);
-                let fuzz = fuzz.iter().map(json::render);
-                run.chain(check).chain(diff).chain(fuzz).chain(bench).collect::<Vec<_>>().concat()
-            }
+            Format::Json => self.json().concat(),
             Format::Junit => junit::render(&self.summary()),
             Format::Sarif => {
                 let summary = self.summary();
@@ -136,6 +127,18 @@ impl Results {
             Format::Github => text(github::annotations(&self.summary())),
             Format::GithubOutput => text(github::outputs(&self.summary())),
         }
+    }
+
+    /// The result of each kind that there is, each with a final newline.
+    pub fn json(&self) -> Vec<Vec<u8>> {
+        // Without `..`, so that no kind is forgotten.
+        let Results { run, check, bench, diff, fuzz } = self;
+        let run = run.iter().map(json::render_run);
+        let check = check.iter().map(json::render);
+        let bench = bench.iter().map(json::render);
+        let diff = diff.iter().map(json::render);
+        let fuzz = fuzz.iter().map(json::render);
+        run.chain(check).chain(diff).chain(fuzz).chain(bench).collect()
     }
 }
 
