@@ -327,15 +327,28 @@ impl ProbeConnection {
         let mut read = first.from;
         let patience = self.options.patience() + self.options.grace;
         // A slow server may be busy with an earlier request: only when it says nothing more, nothing more will come.
-        let mut end = late.iter().map(|it| it.sent + patience).max().unwrap_or_else(Instant::now);
+        let last = late.iter().map(|it| it.sent + patience).max().unwrap_or_else(Instant::now);
+        let (mut end, mut is_silent) = (first.sent + patience, true);
         loop {
-            for frame in recorder.read(&mut read).iter().filter_map(Event::frame) {
+            for frame in recorder
+                .read(&mut read)
+                .iter()
+                .filter_map(Event::frame)
+                .filter(|it| it.direction == Direction::ServerToClient)
+            {
                 late.retain(|it| !is_answer(frame, Some(&it.id)));
-                end = end.max(recorder.opened() + frame.at + patience);
+                end = end.max(last).max(recorder.opened() + frame.at + patience);
+                is_silent = false;
+            }
+            if is_silent && self.budget.is_silent() {
+                return;
             }
             let left = self.budget.within(end.saturating_duration_since(Instant::now()));
             let is_over = late.is_empty() || left.is_zero();
             if is_over || !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
+                if is_silent && !late.is_empty() {
+                    self.budget.note_silence(true);
+                }
                 return;
             }
         }
@@ -411,7 +424,7 @@ impl ProbeConnection {
             let limit = self.options.start_timeout.min(self.options.request_timeout.max(start));
             return self.budget.within(limit);
         }
-        if self.unanswered >= PATIENCE {
+        if self.unanswered >= PATIENCE || self.budget.is_silent() {
             return self.grace();
         }
         self.budget.within(self.options.request_timeout)
@@ -465,6 +478,9 @@ impl ProbeConnection {
                     self.latencies.add(sent.elapsed());
                 }
                 self.unanswered = 0;
+                if self.is_open {
+                    self.budget.note_silence(false);
+                }
             }
             None if case.is_answered && !self.wire.is_http() => {
                 self.unanswered += 1;

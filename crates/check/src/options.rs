@@ -4,7 +4,7 @@ use std::{
     fmt,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -176,6 +176,8 @@ pub(crate) struct Budget {
     starts: Arc<Mutex<Starts>>,
     /// The bytes of the traces that are kept.
     kept: Arc<AtomicUsize>,
+    /// Whether the server has said nothing for as long as makes silence a finding, and nothing since.
+    is_silent: Arc<AtomicBool>,
     /// Every connection, with the version that the prober asks for.
     connections: Arc<Mutex<Vec<(Version, ClientRecorder)>>>,
 }
@@ -192,7 +194,8 @@ struct Starts {
 impl Budget {
     pub(crate) fn new(began: Instant, time: Duration) -> Budget {
         let end = began + time;
-        Budget { began, end, starts: Arc::default(), kept: Arc::default(), connections: Arc::default() }
+        let (starts, kept, is_silent, connections) = Default::default();
+        Budget { began, end, starts, kept, is_silent, connections }
     }
 
     /// When the clock of all connections started.
@@ -266,6 +269,17 @@ impl Budget {
     pub(crate) fn hangs(&self) -> bool {
         let starts = self.starts.lock();
         starts.has_hung && !starts.has_answered
+    }
+
+    /// Whether the server has said nothing for as long as makes silence a finding: other connections wait no longer than
+    /// for a window of silence.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
+    }
+
+    /// The server is silent, or has answered.
+    pub(crate) fn note_silence(&self, is_silent: bool) {
+        self.is_silent.store(is_silent, Ordering::Relaxed);
     }
 
     /// What is left of a limit.

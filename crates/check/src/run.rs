@@ -449,8 +449,11 @@ async fn confirm(
         return true;
     }
     let again = {
-        let options = &CheckOptions { checks: checks.clone(), ..options.clone() };
+        // What was silent for the whole time once need not be waited for as long.
+        let request_timeout = options.request_timeout * 3 / 5;
+        let options = &CheckOptions { checks: checks.clone(), request_timeout, ..options.clone() };
         options.tell(CheckEvent::Confirming(run.version));
+        budget.note_silence(false);
         let trying = async {
             match attempt(params, run.version, options, budget).await {
                 Attempt::Negotiated(negotiated) => Some(probe(params, *negotiated, plan, options, budget).await),

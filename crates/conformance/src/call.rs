@@ -95,16 +95,30 @@ impl<'e> Call<'e> {
         self.http?.status
     }
 
+    /// Whether the event stream with the response has begun, and has neither ended nor brought it.
+    pub fn is_pending(&self) -> bool {
+        let is_stream = |http: &HttpExchange<'_>| {
+            let media_type = http.header("content-type").unwrap_or_default();
+            http.status.is_some_and(|status| status < 300) && media_type.starts_with("text/event-stream")
+        };
+        self.response.is_none() && self.http.is_some_and(|http| is_stream(http) && http.ended.is_none())
+    }
+
+    /// Whether the connection was lost before anything came back. A client has to expect that (RFC 9112, section 9.5).
+    pub fn is_lost(&self) -> bool {
+        self.response.is_none() && self.http.is_some_and(|http| http.status.is_none() && http.ended.is_some())
+    }
+
     /// Whether anything came back: a response, or an HTTP status.
     pub fn is_answered(&self) -> bool {
-        self.response.is_some() || self.status().is_some()
+        self.response.is_some() || (self.status().is_some() && !self.is_pending())
     }
 
     /// Whether a living server has answered: as [`Call::is_answered`], but over HTTP+SSE a POST that is refused is not
     /// answered, unless a server refuses it that only wants a token or less of them.
     pub fn is_served(&self) -> bool {
         let is_by_status = |status| self.is_answered_by_status || matches!(status, 401 | 403 | 429);
-        self.response.is_some() || self.status().is_some_and(is_by_status)
+        self.response.is_some() || (self.status().is_some_and(is_by_status) && !self.is_pending())
     }
 
     /// What came back, in a few words.

@@ -126,7 +126,9 @@ mod tests {
         }
         let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
         let violated = judge_all(&evidence).into_iter().filter(|(_, it)| !it.judgement.violations.is_empty());
-        let is_about = |id: &str| matches!(id, "res.read.missing-uri" | "rpc.invalid.params-wrong-type-32602" | "rpc.id.echo-value");
+        let is_about = |id: &str| {
+            matches!(id, "res.read.missing-uri" | "rpc.invalid.params-wrong-type-32602" | "rpc.id.echo-value")
+        };
         let about = violated.filter(|(check, _)| is_about(&check.id));
         about.map(|(check, it)| (check.id.clone(), it.judgement.violations[0].sdk, it.cause)).collect()
     }
@@ -136,7 +138,8 @@ mod tests {
         let error = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","error":{{"code":-32600,"message":"no"}}}}"#);
         for (id, sdk) in [("server-error", Some("Python SDK")), ("server-failure", None)] {
             let found = sdks(&[("bad-params/resources/read", &error(id))]);
-            let found: Vec<_> = found.iter().filter(|(check, ..)| check == "rpc.id.echo-value").map(|it| it.1).collect();
+            let found: Vec<_> =
+                found.iter().filter(|(check, ..)| check == "rpc.id.echo-value").map(|it| it.1).collect();
             assert_eq!(found, [sdk], "{id}");
         }
     }

@@ -1,11 +1,30 @@
 //! How the prober opens a session.
 
+use std::time::Duration;
+
 use rehearse_client::PeerVersion;
 use rehearse_conformance::{Case, CaseGroup};
 use rehearse_protocol::Era;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{Answer, LEAST_WAIT, ProbeConnection};
+use crate::options::Budget;
+
+/// How long a process may be silent when others have answered, unless they have taken long.
+const PASSED_OVER: Duration = Duration::from_secs(5);
+
+/// Ends when other processes of the server have answered their first message long before.
+async fn passed_over(budget: &Budget) {
+    let mut since = None;
+    loop {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let slowest = budget.slowest_start();
+        if !slowest.is_zero() && since.get_or_insert_with(Instant::now).elapsed() > PASSED_OVER.max(slowest * 10) {
+            return;
+        }
+    }
+}
 
 impl ProbeConnection {
     /// Opens the session: `initialize` and `notifications/initialized`, or `server/discover`. `Some` is the result.
@@ -30,7 +49,11 @@ impl ProbeConnection {
 
     async fn negotiate(&mut self) -> Answer {
         if self.version.era() == Era::Modern {
-            let answer = self.within(self.options.start_timeout, "server/discover", json!({})).await;
+            let budget = self.budget.clone();
+            let answer = tokio::select! {
+                answer = self.within(self.options.start_timeout, "server/discover", json!({})) => answer,
+                () = passed_over(&budget) => Answer::default(),
+            };
             let is_unknown = answer.message.as_ref().is_some_and(|it| it["error"]["code"] == -32601)
                 || self.last_head.as_ref().is_some_and(|(status, _)| *status == 404);
             if answer.result().is_some() || !is_unknown {

@@ -10,7 +10,7 @@ use rehearse_protocol::{Era, Event, EventKind};
 use serde_json::Value;
 
 use super::{
-    LEAST_WAIT, ProbeConnection,
+    LEAST_WAIT, PATIENCE, ProbeConnection,
     answer::{answer_among, parse},
 };
 
@@ -44,14 +44,13 @@ impl ProbeConnection {
         self.last_head = self.head(number);
         let is_accepted = self.last_head.as_ref().is_some_and(|(status, _)| *status < 300);
         self.may_be_unread = has_body && !is_accepted;
+        let has_nothing = message.is_none() && !self.has_status(number);
         if exchange.is_finished() {
-            if message.is_none() && !self.has_status(number) {
-                self.unanswered += 1;
-            }
-        } else if exchange.ended(Duration::from_millis(20)).await {
-        } else {
-            if message.is_none() && !self.has_status(number) {
-                self.unanswered += 1;
+            self.unanswered += u32::from(has_nothing);
+        } else if !exchange.ended(Duration::from_millis(20)).await {
+            self.unanswered += u32::from(has_nothing);
+            if self.unanswered >= PATIENCE {
+                self.budget.note_silence(true);
             }
             match message {
                 Some(_) => self.ending.push(exchange),

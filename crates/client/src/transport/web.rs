@@ -140,7 +140,12 @@ async fn execute(
     if let Some(frame) = frame {
         recorder.record_in(exchange, Direction::ClientToServer, frame.clone());
     }
-    let mut response = http.execute(request).await.map_err(|error| WireError::Exchange(describe(error)))?;
+    let mut response = http.execute(request).await.map_err(|error| {
+        if !error.is_connect() {
+            recorder.note_detail(exchange, || EventKind::HttpEnd { is_whole: false });
+        }
+        WireError::Exchange(describe(error))
+    })?;
     response.extensions_mut().insert(ExchangeNumber(number));
     let head = || EventKind::HttpResponse { status: response.status(), headers: response.headers().clone() };
     recorder.note_detail(exchange, head);

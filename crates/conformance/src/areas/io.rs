@@ -3,7 +3,7 @@
 use std::{str, time::Duration};
 
 use rehearse_document::text::quoted;
-use rehearse_protocol::Transport;
+use rehearse_protocol::{Direction, Trace, Transport};
 use serde_json::json;
 
 use super::Judge;
@@ -18,6 +18,9 @@ use crate::{
 
 /// How long a server may take to exit, unless it takes long to start.
 const EXIT: Duration = Duration::from_secs(2);
+
+const ONE_PROCESS: &str =
+    "a process ended before its first answer, and another one answered: perhaps only one can run at a time";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.line.no-embedded-newline", no_newline),
@@ -83,6 +86,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.crash.none", |e, j| {
         // A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
         for connection in e.connections.iter().filter(|connection| connection.started.is_some()) {
+            if connection.ended_by_server() && !connection.has_answered() && is_answered_elsewhere(e) {
+                j.untested(ONE_PROCESS);
+                continue;
+            }
             let calls: Vec<_> = connection.calls().collect();
             let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
             let code = connection.exited.map(|(_, code)| code);
@@ -267,4 +274,10 @@ fn answered(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
             j.untested(NEVER_ANSWERED);
         }
     }
+}
+
+/// Whether another process of the server has answered, in this version or another one.
+fn is_answered_elsewhere(e: &Evidence<'_>) -> bool {
+    let has_answer = |trace: &Trace| trace.frames().any(|frame| frame.direction == Direction::ServerToClient);
+    e.connections.iter().any(Connection::has_answered) || e.facts.others.iter().any(|(_, trace)| has_answer(trace))
 }

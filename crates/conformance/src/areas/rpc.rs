@@ -494,6 +494,10 @@ fn batch(e: &Evidence<'_>, j: &mut Judgement, holds: impl Fn(usize) -> Option<bo
                 j.untested(PAGE);
                 continue;
             }
+            if call.is_pending() && answered < 2 {
+                j.untested(NOT_DUE);
+                continue;
+            }
             let Some(holds) = holds(answered) else { continue };
             j.check_answer(holds, &call, || format!("{answered} answers to 2 requests; {}", call.answer_text()));
         }
@@ -524,6 +528,8 @@ fn every_request(e: &Evidence<'_>, j: &mut Judgement) {
                 continue;
             } else if is_answered {
                 j.check_at(true, subject, call.places(), String::new);
+            } else if call.is_lost() && e.calls().any(|it| it.method() == call.method() && it.is_served()) {
+                j.untested("the connection was lost before the answer");
             } else if is_starting {
                 j.untested("a process did not start in time");
             } else if !is_due(e, connection, &call) {
