@@ -271,7 +271,7 @@ impl Condition {
             }),
             Condition::Time { of, max } => {
                 let took = |traffic: &Traffic| match of {
-                    Work::List => traffic.list,
+                    Work::List => traffic.list(),
                     _ => traffic.start,
                 };
                 match server.traffic.and_then(took) {

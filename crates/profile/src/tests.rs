@@ -238,7 +238,7 @@ fn examples(condition: &Condition) -> [Example; 2] {
         }
         Condition::Time { of, max } => times(*max).map(|time| {
             Example::with(|it| match of {
-                Work::List => it.traffic.list = Some(time),
+                Work::List => drop(it.traffic.pages.insert(None, time)),
                 _ => it.traffic.start = Some(time),
             })
         }),

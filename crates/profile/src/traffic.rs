@@ -1,6 +1,9 @@
 //! What the connections with a server show of its work.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value as Json;
@@ -20,8 +23,8 @@ pub struct Traffic {
     pub(crate) asks_for_url: bool,
     /// How long the fastest start took, to the end of the handshake: a host starts one process, and a check several at once.
     pub(crate) start: Option<Duration>,
-    /// How long the slowest page of tools took.
-    pub(crate) list: Option<Duration>,
+    /// By cursor, how long a page of tools took that a connection had not read before: of several connections, the fastest.
+    pub(crate) pages: BTreeMap<Option<String>, Duration>,
     /// Whether an HTTP request was answered with 401.
     pub(crate) needs_authorization: bool,
     /// Whether there was an HTTP exchange.
@@ -54,6 +57,11 @@ pub fn read_traffic<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> Traffic 
 }
 
 impl Traffic {
+    /// How long the slowest page of tools took; `None` if there was none.
+    pub(crate) fn list(&self) -> Option<Duration> {
+        self.pages.values().max().copied()
+    }
+
     fn read(&mut self, trace: &Trace) {
         for event in trace.events() {
             match &event.kind {
@@ -72,10 +80,19 @@ impl Traffic {
                 _ => {}
             }
         }
+        let mut pages = BTreeMap::new();
         for answered in Answered::all(trace) {
             let (time, at) = (answered.came.saturating_sub(answered.sent), answered.came);
             let Ok(result) = &answered.outcome else { continue };
+            // What hosts do with slow or paged lists is known of that of tools.
+            if answered.method == List::Tools.method() {
+                pages.entry(answered.params["cursor"].as_str().map(ToOwned::to_owned)).or_insert(time);
+            }
             self.answer(&answered.method, &answered.params, result.get(), time, at);
+        }
+        for (cursor, time) in pages {
+            let fastest = self.pages.entry(cursor).or_insert(time);
+            *fastest = time.min(*fastest);
         }
     }
 
@@ -85,7 +102,6 @@ impl Traffic {
     }
 
     fn answer(&mut self, method: &str, params: &Json, text: &str, time: Duration, at: Duration) {
-        let slower = |slot: &mut Option<Duration>, time| *slot = Some(slot.map_or(time, |known| known.max(time)));
         let result: Json = serde_json::from_str(text).unwrap_or_default();
         // Input that a result requires stands for a request of the server (2026-07-28, Multi Round-Trip Requests).
         let asked = result["inputRequests"].as_object().into_iter().flat_map(|all| all.values());
@@ -95,11 +111,7 @@ impl Traffic {
         if matches!(method, "initialize" | "server/discover") {
             self.start = Some(self.start.map_or(at, |known| known.min(at)));
         }
-        // What hosts do with slow or paged lists is known of that of tools.
-        if method == List::Tools.method() {
-            slower(&mut self.list, time);
-            self.has_pages |= result["nextCursor"].is_string();
-        }
+        self.has_pages |= method == List::Tools.method() && result["nextCursor"].is_string();
         let (true, Some(content)) = (method == "tools/call", result["content"].as_array()) else { return };
         let texts = content.iter().filter_map(|block| block["text"].as_str().or(block["resource"]["text"].as_str()));
         let images = content.iter().filter(|block| block["type"] == "image").filter_map(|block| block["data"].as_str());
@@ -119,19 +131,34 @@ impl Traffic {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_start_is_that_of_a_process_which_did_not_wait_for_others() {
-        let traces = [5, 1, 3].map(|seconds| {
-            let mut trace = Trace::default();
-            let (request, result) = (r#""method":"initialize","params":{}"#, r#""result":{}"#);
+    /// A connection with these requests, and the second in which each is answered that is sent when the one before is.
+    fn trace(answers: &[(&str, u64)]) -> Trace {
+        let mut trace = Trace::default();
+        let mut sent = 0;
+        for (id, (request, came)) in answers.iter().enumerate() {
             for (direction, at, text) in
-                [(Direction::ClientToServer, 0, request), (Direction::ServerToClient, seconds, result)]
+                [(Direction::ClientToServer, sent, *request), (Direction::ServerToClient, *came, r#""result":{}"#)]
             {
-                let text = format!(r#"{{"jsonrpc":"2.0","id":1,{text}}}"#);
+                let text = format!(r#"{{"jsonrpc":"2.0","id":{id},{text}}}"#);
                 trace.push_frame(Duration::from_secs(at), direction, text.into());
             }
-            trace
-        });
+            sent = *came;
+        }
+        trace
+    }
+
+    #[test]
+    fn the_start_is_that_of_a_process_which_did_not_wait_for_others() {
+        let traces = [5, 1, 3].map(|seconds| trace(&[(r#""method":"initialize","params":{}"#, seconds)]));
         assert_eq!(read_traffic(&traces).start, Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_list_takes_as_long_as_its_slowest_page_that_is_not_from_a_cache_in_the_fastest_connection() {
+        let [first, second] = ["{}", r#"{"cursor":"2"}"#].map(|it| format!(r#""method":"tools/list","params":{it}"#));
+        let [first, second] = [first.as_str(), second.as_str()];
+        let busy = trace(&[(first, 9), (second, 17)]);
+        let idle = trace(&[(first, 2), (second, 6), (first, 6), (second, 6)]);
+        assert_eq!(read_traffic([&busy, &idle]).list(), Some(Duration::from_secs(4)));
     }
 }
