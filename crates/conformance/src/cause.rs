@@ -13,6 +13,7 @@ pub(crate) fn find(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Che
         return;
     }
     find_tainted(evidence, outcomes);
+    find_unanswered(evidence, outcomes);
     find_missing(evidence, outcomes);
     find_wrong_code(evidence, outcomes);
     find_explained(outcomes);
@@ -39,28 +40,77 @@ fn find_tainted(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckO
         for (_, outcome) in &mut outcomes[index + 1..] {
             let follows = outcome.verdict >= verdict && is_open(outcome);
             if follows && outcome.judgement.violations.iter().all(is_tainted) {
-                follow(outcome, id);
+                follow(outcome, id, VIOLATES);
             }
         }
     }
 }
 
-/// The checks that name a capability without its methods, and the beginning of those.
-const WORKS: [(&str, &str); 3] = [
+/// The checks about what ends a connection, or makes a server fall silent.
+const ENDS: [&str; 2] = ["rpc.batch.receive", "io.crash.none"];
+
+/// A server that has died or fallen silent answers nothing that comes later, whatever it is.
+fn find_unanswered(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
+    let received = evidence.messages().filter(|message| message.is_from_server()).map(|message| message.place);
+    let heads = evidence.exchanges().filter_map(|(_, exchange)| exchange.response);
+    let came: HashSet<_> = received.chain(heads).collect();
+    for id in ENDS {
+        let Some((_, cause)) = outcomes.iter().find(|(check, it)| check.id == id && is_open(it)) else { continue };
+        let lasts = cause.judgement.violations.iter().filter_map(|violation| violation.places.first());
+        let lost: HashSet<_> = lasts.flat_map(|last| lost_from(evidence, *last)).collect();
+        let is_lost = |violation: &Violation| {
+            violation.places.first().is_some_and(|first| lost.contains(first))
+                && !violation.places.iter().any(|place| came.contains(place))
+        };
+        let verdict = cause.verdict;
+        for (_, outcome) in outcomes.iter_mut().filter(|(check, it)| check.id != id && is_open(it)) {
+            if outcome.verdict >= verdict && outcome.judgement.violations.iter().all(is_lost) {
+                follow(outcome, id, "the server was gone or silent:");
+            }
+        }
+    }
+}
+
+/// What the client sent on a connection from a message on, if nothing that came after it was answered.
+fn lost_from(evidence: &Evidence<'_>, from: EventRef) -> Vec<EventRef> {
+    let Some(connection) = evidence.connections.get(from.connection) else { return Vec::new() };
+    match connection.calls().any(|call| call.request.place > from && call.is_served()) {
+        true => Vec::new(),
+        false => connection.sent().map(|it| it.place).filter(|place| *place >= from).collect(),
+    }
+}
+
+/// The checks that name a method which does not exist although its capability is declared, and its beginning: first those
+/// about a capability without its methods.
+const WORKS: [(&str, &str); 14] = [
     ("life.caps.tools-works", "tools/"),
     ("life.caps.resources-works", "resources/"),
     ("life.caps.prompts-works", "prompts/"),
+    ("discover.caps.tools", "tools/"),
+    ("discover.caps.resources", "resources/"),
+    ("discover.caps.prompts", "prompts/"),
+    ("discover.caps.completions", "completion/"),
+    ("life.caps.templates-works", "resources/templates/list"),
+    ("tools.call.works", "tools/call"),
+    ("res.read.listed-works", "resources/read"),
+    ("prompts.get.works", "prompts/get"),
+    ("comp.prompt.values", "completion/"),
+    ("comp.template.values", "completion/"),
+    ("log.level.set-empty", "logging/"),
 ];
 
-/// A server that declares a capability and has no methods for it violates every rule about their answers.
+/// A server that declares a capability and lacks a method of it violates every rule about the answers of the method. None
+/// of them is about what the server lacks, however bad their violations are.
 fn find_missing(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
-    let is_cause = |check: &Check| WORKS.iter().any(|(id, _)| *id == check.id);
-    let causes = outcomes.iter().filter(|(check, outcome)| is_cause(check) && is_open(outcome));
-    let causes: Vec<_> = causes.map(|(check, outcome)| (check.id.as_str(), outcome.verdict)).collect();
     let other = others_places(evidence);
     let mut missing: HashSet<EventRef> = HashSet::new();
-    for (id, verdict) in causes {
-        let prefix = WORKS.iter().find(|(cause, _)| *cause == id).map_or("", |(_, prefix)| prefix);
+    // Not every resource must be one to subscribe to.
+    let mut causes = HashSet::from(["life.caps.subscribe-works"]);
+    for (id, prefix) in WORKS {
+        if !outcomes.iter().any(|(check, outcome)| check.id == id && is_open(outcome)) {
+            continue;
+        }
+        causes.insert(id);
         let calls = evidence.calls().filter(|call| call.method().starts_with(prefix) && call.response.is_some());
         let mut answers: HashMap<&str, Vec<_>> = HashMap::new();
         calls.for_each(|call| answers.entry(call.method()).or_default().push(call));
@@ -70,11 +120,9 @@ fn find_missing(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckO
             let mut own = violation.places.iter().filter(|place| !other.contains(place)).peekable();
             own.peek().is_some() && own.all(|place| missing.contains(place))
         };
-        for (check, outcome) in outcomes.iter_mut().filter(|(_, outcome)| is_open(outcome)) {
-            let is_optional = check.id == "life.caps.subscribe-works";
-            let follows = || outcome.judgement.violations.iter().all(is_of_missing);
-            if !is_cause(check) && !is_optional && outcome.verdict >= verdict && follows() {
-                follow(outcome, id);
+        for (_, outcome) in outcomes.iter_mut().filter(|(check, it)| !causes.contains(&*check.id) && is_open(it)) {
+            if outcome.judgement.violations.iter().all(is_of_missing) {
+                follow(outcome, id, "the method does not exist:");
             }
         }
     }
@@ -91,7 +139,7 @@ fn find_wrong_code(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Che
         let alike: Vec<_> =
             (0..outcomes.len()).filter(|it| wrong[*it] == Some(code) && is_open(&outcomes[*it].1)).collect();
         if alike.iter().all(|it| outcomes[*it].1.verdict >= verdict) {
-            alike.iter().filter(|it| **it != index).for_each(|it| follow(&mut outcomes[*it].1, id));
+            alike.iter().filter(|it| **it != index).for_each(|it| follow(&mut outcomes[*it].1, id, VIOLATES));
         }
     }
 }
@@ -105,7 +153,7 @@ fn find_explained(outcomes: &mut [(&'static Check, CheckOutcome)]) {
         }
         for (other, outcome) in outcomes.iter_mut().filter(|(other, _)| check.explains.contains(&other.id)) {
             if other.id != check.id && is_open(outcome) && outcome.verdict >= verdict {
-                follow(outcome, &check.id);
+                follow(outcome, &check.id, VIOLATES);
             }
         }
     }
@@ -131,10 +179,12 @@ fn is_open(outcome: &CheckOutcome) -> bool {
     outcome.cause.is_none() && outcome.verdict <= CheckVerdict::Warn
 }
 
-fn follow(outcome: &mut CheckOutcome, cause: &'static str) {
+const VIOLATES: &str = "what it looks at violates";
+
+fn follow(outcome: &mut CheckOutcome, cause: &'static str, why: &str) {
     outcome.cause = Some(cause);
     outcome.verdict = CheckVerdict::NotTested;
-    outcome.reason = Some(format!("what it looks at violates {cause}"));
+    outcome.reason = Some(format!("{why} {cause}"));
 }
 
 /// The heads of the HTTP responses with these messages.
@@ -158,4 +208,40 @@ fn others_places(evidence: &Evidence<'_>) -> HashSet<EventRef> {
         }
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::{Closed, Direction, EventKind, Trace, Transport, Version};
+
+    use super::*;
+    use crate::{Facts, judge_all};
+
+    #[test]
+    fn a_server_that_is_silent_after_a_batch_has_one_fault() {
+        let mut trace = Trace::default();
+        let ping = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let batch = format!("[{},{}]", ping(r#""m-batch-1""#), ping(r#""m-batch-2""#));
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#.to_owned();
+        let (sent, came) = (Direction::ClientToServer, Direction::ServerToClient);
+        for (at, direction, text) in [(0, sent, ping("0")), (0, came, answer), (1, sent, batch), (2, sent, ping("3"))] {
+            if text.starts_with('[') {
+                trace.push(Duration::from_secs(at), EventKind::Case("malformed/batch".into()));
+            }
+            trace.push_frame(Duration::from_secs(at), direction, text.into());
+        }
+        trace.push(Duration::from_secs(60), EventKind::Closed(Closed::by_client("the end")));
+        let facts = Facts { patience: Duration::from_secs(5), ..Facts::default() };
+        let evidence = Evidence::new(&[&trace], Version::V2025_03_26, Transport::Ws, facts);
+        let outcomes = judge_all(&evidence);
+        let found = outcomes.iter().filter(|(_, outcome)| is_open(outcome));
+        assert_eq!(found.map(|(check, _)| check.id.as_str()).collect::<Vec<_>>(), ["rpc.batch.receive"]);
+        let caused = outcomes.iter().filter(|(_, outcome)| outcome.cause == Some("rpc.batch.receive"));
+        assert_eq!(
+            caused.map(|(check, _)| check.id.as_str()).collect::<Vec<_>>(),
+            ["rpc.timeout.answers-every-request"]
+        );
+    }
 }

@@ -12,6 +12,7 @@ use rehearse_protocol::{
     http::{is_event_stream, is_json_rpc, media_type},
     names::LAST_EVENT_HEADER,
 };
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::{
@@ -46,6 +47,8 @@ pub struct Connection<'t> {
     pub input_closed: Option<(EventRef, Duration)>,
     /// When the process got SIGTERM.
     pub terminated: Option<(EventRef, Duration)>,
+    /// The line in the middle of which the process ended. It is no message.
+    pub cut: Option<EventRef>,
     /// Where it was seen that the process left others behind.
     pub left_behind: Option<EventRef>,
     /// Where, when and how the connection ended.
@@ -236,6 +239,7 @@ impl<'t> Connection<'t> {
             }
         }
         connection.unsent.extend(cases.remove(&None));
+        connection.cut = connection.take_cut();
         connection.exchanges.retain(|_, http| !http.target.starts_with(CANARY));
         let (issuers, exchanges) =
             std::mem::take(&mut connection.exchanges).into_iter().partition(|(_, http)| is_of_issuer(http));
@@ -265,6 +269,16 @@ impl<'t> Connection<'t> {
         let parts = value.as_array().cloned().unwrap_or_default();
         self.messages.push(message(value, false));
         self.messages.extend(parts.into_iter().map(|part| message(part, true)));
+    }
+
+    /// Takes the last line of a process that ended by itself, if it is the beginning of a message.
+    fn take_cut(&mut self) -> Option<EventRef> {
+        self.started.filter(|_| self.ended_by_server())?;
+        let last = self.messages.iter().rposition(Message::is_from_server)?;
+        let line = self.messages[last].bytes;
+        let is_cut = line.trim_ascii_start().starts_with(b"{")
+            && serde_json::from_slice::<IgnoredAny>(line).is_err_and(|error| error.is_eof());
+        is_cut.then(|| self.messages.remove(last).place)
     }
 
     /// Drops the part of a trace in which the client tried the other era: what comes before its `initialize`, or what

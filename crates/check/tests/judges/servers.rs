@@ -56,6 +56,22 @@ methods:
   - { method: resources/templates/list, reply: { rpcError: { code: -32601, message: Method not found } } }
   - { method: resources/read, reply: { rpcError: { code: -32601, message: Method not found } } }
 "#;
+/// It lists what it has no methods for.
+const WITHOUT_METHODS: &str = r#"
+capabilities: { resources: { subscribe: true }, completions: {}, logging: {} }
+tools: [{ name: a, description: A., annotations: { readOnlyHint: true }, reply: x }]
+resources: [{ uri: "test://a", name: a, reply: x }]
+prompts: [{ name: p, arguments: [{ name: x, required: true }], messages: [{ role: user, content: x }] }]
+methods:
+  - { method: tools/call, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/read, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/templates/list, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/subscribe, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: resources/unsubscribe, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: prompts/get, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: completion/complete, reply: { rpcError: { code: -32601, message: Method not found } } }
+  - { method: logging/setLevel, reply: { rpcError: { code: -32601, message: Method not found } } }
+"#;
 /// Its optional arguments exclude one another.
 const EXCLUSIVE_ARGUMENTS: &str = r"
 prompts:
@@ -148,15 +164,27 @@ async fn a_server_whose_normal_work_fails_is_not_accused_of_what_varies_it() {
 }
 
 #[tokio::test]
-async fn a_capability_without_its_methods_is_one_finding() {
-    let source = rehearse_document::Source::new("script.yaml", EMPTY_CAPABILITIES);
-    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
-    let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
-    let url = server.url(Transport::Ws).expect("a URL");
-    let checked = checked(Target::Ws(Endpoint { url, headers: Vec::new() }), &[Version::V2025_11_25]).await;
-    let found = accused(&checked);
-    let found: Vec<_> = found.iter().filter_map(|it| it.split([' ', ':']).nth(1)).collect();
-    assert_eq!(found, ["life.caps.resources-works", "life.caps.prompts-works"]);
+async fn a_method_that_does_not_exist_is_one_finding() {
+    let (legacy, modern) = (Version::V2025_11_25, Version::V2026_07_28);
+    for (script, version, expected) in [
+        (EMPTY_CAPABILITIES, legacy, "life.caps.resources-works life.caps.prompts-works"),
+        (
+            WITHOUT_METHODS,
+            legacy,
+            "life.caps.templates-works life.caps.subscribe-works tools.call.works res.read.listed-works \
+             prompts.get.works comp.prompt.values log.level.set-empty",
+        ),
+        (WITHOUT_METHODS, modern, "discover.caps.completions tools.call.works res.read.listed-works prompts.get.works"),
+    ] {
+        let source = rehearse_document::Source::new("script.yaml", script);
+        let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+        let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
+        let url = server.url(Transport::Ws).expect("a URL");
+        let checked = checked(Target::Ws(Endpoint { url, headers: Vec::new() }), &[version]).await;
+        let found = accused(&checked);
+        let found: BTreeSet<_> = found.iter().filter_map(|it| it.split([' ', ':']).nth(1)).collect();
+        assert_eq!(found, expected.split(' ').collect(), "{version} {script}");
+    }
 }
 
 /// What a run sends of the values of a prompt that asks, and its result.

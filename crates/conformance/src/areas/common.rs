@@ -201,7 +201,7 @@ pub(super) fn survives(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
                 if !later.iter().all(is_unanswered_control) {
                     continue;
                 }
-                j.check_answer(false, call, || "the end of the connection after it");
+                j.check_at(false, call.request.case, vec![call.request.place], || "the end of the connection after it");
                 j.at_level_if(!is_broken(call), crate::Level::Must);
             } else {
                 let is_request = |it: &&Call<'_>| it.request.kind == crate::Kind::Request;

@@ -99,7 +99,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 None => String::new(),
             };
             let stderr = connection.stderr.last().map(|(place, _)| *place);
-            let places = [last.request.place].into_iter().chain(stderr).collect();
+            let places = [last.request.place].into_iter().chain(connection.cut).chain(stderr).collect();
             let has_ended = connection.ended_by_server();
             let found = || format!("the end of the process{exit} after this message");
             j.check_at(!has_ended, last.request.case, places, found);

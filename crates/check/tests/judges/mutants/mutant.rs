@@ -34,7 +34,7 @@ pub(crate) struct Mutant {
     pub(crate) remove: Vec<String>,
     /// A whole answer; its id is that of the request unless it has one.
     pub(crate) answer: Option<Value>,
-    /// Bytes in place of the answer, with `$ID` for its id.
+    /// Bytes in place of the answer, with `$ID` for its id; with `close`, those before the end.
     pub(crate) raw: Option<String>,
     /// Bytes that are not UTF-8 at the end of the answer.
     #[serde(default)]
@@ -196,6 +196,9 @@ pub(crate) fn mutate(
             let Some((request, answer, head)) = target else {
                 out.push_event(it.clone());
                 if targets.iter().any(|(request, ..)| *request == place) {
+                    if let (Some(_), Some(raw)) = (mutant.close, &mutant.raw) {
+                        out.push_event(frame(it, raw.clone().into()));
+                    }
                     is_closed = close(mutant, &mut out, it.at);
                 }
                 continue;
