@@ -87,10 +87,12 @@ async fn cancel_call(connection: &mut ProbeConnection, material: &Material, slow
     };
     connection.wait(MIDWAY).await;
     connection.send(&cancellation(&begun.id)).await;
+    // Its answer shows that the server has read the cancellation.
+    let read = connection.begin(&control(material, "cancel-inflight/read")).await;
     connection.finish(&begun, (2 * slow.took).min(LONGEST)).await;
     let limit = connection.limit();
-    if let Some(other) = other {
-        connection.finish(&other, limit).await;
+    for begun in read.iter().chain(&other) {
+        connection.finish(begun, limit).await;
     }
     connection.send(&control(material, "cancel-inflight/after-call")).await;
 }

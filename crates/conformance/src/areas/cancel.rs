@@ -11,11 +11,12 @@ use crate::{Call, Case, CaseGroup, Connection, Evidence, Judgement, Kind, Level,
 const CANCELLED: &str = "notifications/cancelled";
 /// How late an answer may come that was on its way when its request was cancelled.
 const ON_ITS_WAY: Duration = Duration::from_millis(200);
-/// How much later than its cancellation a call may end that is fast for once, as from a cache.
-const WARM: Duration = Duration::from_millis(50);
 /// A tool that never takes less can be cancelled midway.
 const SLOW: Duration = Duration::from_millis(250);
+/// The request whose answer shows that the server has read the cancellation before it.
+const READ: &str = "cancel-inflight/read";
 const NO_SLOW_TOOL: &str = "no tool that may be called takes long enough to be cancelled";
+const WAS_SENT: &str = "the answer may have been sent before the server had read the cancellation";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("cancel.unknown.ignored", |e, j| silence(e, j, "cancel-cheap/unknown")),
@@ -90,7 +91,7 @@ fn cancelled_calls<'e>(evidence: &'e Evidence<'_>) -> impl Iterator<Item = (Call
         let mut later = messages.iter().filter(|it| !it.is_from_server() && it.place > call.request.place);
         let cancel =
             later.find(|it| it.method() == Some(CANCELLED) && Some(it.at("/params/requestId")) == call.request.id())?;
-        later.next().map(|_| (call, cancel))
+        later.find(|it| it.case == Some("cancel-inflight/after-call")).map(|_| (call, cancel))
     })
 }
 
@@ -112,33 +113,44 @@ fn shortest(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<Duration> {
 /// The longest time that requests which need no work took on a connection, from when the server was up to the first
 /// after the cancellation: what the way takes, and a busy machine.
 fn latency(connection: &Connection<'_>, cancel: &Message<'_>) -> Duration {
-    let mut later = connection.sent().filter(|it| it.place > cancel.place);
+    let mut later = connection.sent().filter(|it| it.place > cancel.place && it.case != Some(READ));
     let last = later.next().map_or(cancel.place, |it| it.place);
     let up = connection.first_word().map(|first| first.time).unwrap_or_default();
     let cheap = connection.calls().filter(|call| !matches!(call.method(), "tools/call" | "subscriptions/listen"));
     let cheap = cheap.filter(|call| call.request.time >= up && call.request.place <= last);
+    // A server that reads nothing while it works answers this one late.
+    let cheap = cheap.filter(|call| call.request.case != Some(READ));
     let times = cheap.filter_map(|call| call.response?.time.checked_sub(call.request.time));
     times.max().unwrap_or_default()
 }
 
-/// Whether a response is one to the cancellation: it comes after it, and is an error of a call that had results, or much
-/// earlier than any result.
+/// When the server was seen to have read a cancellation: it has accepted it over HTTP, or answers a later request.
+fn read_by(connection: &Connection<'_>, cancel: &Message<'_>) -> Option<Duration> {
+    let http = cancel.exchange.and_then(|number| connection.exchanges.get(&number));
+    let mut later = connection.calls().filter(|call| call.request.place > cancel.place);
+    let answered = || later.find_map(|call| Some(call.response.filter(|_| call.http.is_none())?.time));
+    http.map_or_else(answered, |http| http.response_time)
+}
+
+/// Whether a response is an error that answers the cancellation: it comes after it, and much earlier than any result.
 fn answers_cancellation(call: &Call<'_>, cancel: &Message<'_>, shortest: Duration, latency: Duration) -> bool {
     let Some(response) = call.response.filter(|it| it.time > cancel.time + 2 * latency) else { return false };
     let is_result = response.result().is_some_and(|result| result.get("isError") != Some(&Value::Bool(true)));
-    let took = response.time.saturating_sub(call.request.time);
-    if is_result { took * 4 < shortest && response.time > cancel.time + WARM } else { took * 2 < shortest }
+    !is_result && response.time.saturating_sub(call.request.time) * 2 < shortest
 }
 
-/// Checks that there is no response, unless the call could have ended before its cancellation came. `None` if it could.
+/// Checks that there is no response, unless it may have been sent before the cancellation was read. `None` if it may.
 fn unanswered(e: &Evidence<'_>, j: &mut Judgement, call: &Call<'_>, cancel: &Message<'_>) -> Option<bool> {
-    let latency = latency(connection(e, cancel.place)?, cancel);
+    let connection = connection(e, cancel.place)?;
+    let latency = latency(connection, cancel);
     let shortest = shortest(e, call).filter(|time| *time >= SLOW + 2 * latency)?;
+    let is_read = |response: &Message<'_>| {
+        read_by(connection, cancel).is_some_and(|read| response.time > read)
+            && response.time > cancel.time + ON_ITS_WAY + 2 * latency
+    };
     match call.response {
-        Some(response)
-            if response.time <= cancel.time + ON_ITS_WAY + 2 * latency
-                && !answers_cancellation(call, cancel, shortest, latency) =>
-        {
+        Some(response) if !is_read(response) && !answers_cancellation(call, cancel, shortest, latency) => {
+            j.untested(WAS_SENT);
             None
         }
         late => {
@@ -201,14 +213,16 @@ mod tests {
     use super::*;
     use crate::{Facts, checks};
 
-    /// A slow call, the same call cancelled, and what comes in the exchange `exchange` at this time.
-    fn violations(check: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
+    /// A slow call, the same call cancelled, when the server answers a request after the cancellation, and what comes in the
+    /// exchange `exchange` at this time.
+    fn violations_if_read(read: u64, check: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
         let mut trace = Trace::default();
         let call = |id: i64| {
             let meta = json!({ "progressToken": format!("token-{id}") });
             let params = json!({ "name": "slow", "arguments": {}, "_meta": meta });
             json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
         };
+        let transport = if late.1.is_some() { Transport::Http } else { Transport::Ws };
         let on = |number: u32| late.1.map(|_| number);
         let mut push = |at: u64, exchange: Option<u32>, case: Option<&str>, message: &Value| {
             let at = Duration::from_millis(at);
@@ -228,13 +242,24 @@ mod tests {
             let params = json!({ "requestId": 2 });
             push(1150, None, None, &json!({ "jsonrpc": "2.0", "method": CANCELLED, "params": params }));
         }
-        push(late.0, late.1, None, &late.2);
-        let control = json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" });
-        push(3200, on(3), Some("cancel-inflight/after-drop"), &control);
+        let control = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+        let mut came = vec![(late.0, late.1, late.2)];
+        if came[0].1.is_none() {
+            push(1150, None, Some(READ), &control(4));
+            came.push((read, None, json!({ "jsonrpc": "2.0", "id": 4, "result": {} })));
+        }
+        came.sort_by_key(|(at, ..)| *at);
+        came.iter().for_each(|(at, exchange, message)| push(*at, *exchange, None, message));
+        let name =
+            if transport == Transport::Http { "cancel-inflight/after-drop" } else { "cancel-inflight/after-call" };
+        push(3200, on(3), Some(name), &control(3));
         let facts = Facts { capabilities: json!({ "tools": {} }), ..Facts::default() };
-        let transport = if late.1.is_some() { Transport::Http } else { Transport::Ws };
         let evidence = Evidence::new(&[&trace], version, transport, facts);
         checks().iter().find(|it| it.id == check).map_or(0, |check| check.judge(&evidence).judgement.violations.len())
+    }
+
+    fn violations(check: &str, version: Version, late: (u64, Option<u32>, Value)) -> usize {
+        violations_if_read(1160, check, version, late)
     }
 
     #[test]
@@ -245,8 +270,11 @@ mod tests {
         let (legacy, modern) = (Version::V2025_11_25, Version::V2026_07_28);
         assert_eq!(violations("cancel.inflight.no-response", legacy, (2100, None, answer.clone())), 1);
         assert_eq!(violations("cancel.inflight.no-response", legacy, (1200, None, answer.clone())), 0);
-        assert_eq!(violations("cancel.inflight.no-response", legacy, (1300, None, answer.clone())), 1);
+        assert_eq!(violations("cancel.inflight.no-response", legacy, (1351, None, answer.clone())), 1);
         assert_eq!(violations("cancel.inflight.no-response", legacy, (1350, None, answer.clone())), 0);
+        let before_it_is_read =
+            |at| violations_if_read(2200, "cancel.inflight.no-response", legacy, (at, None, answer.clone()));
+        assert_eq!([before_it_is_read(2100), before_it_is_read(2300)], [0, 1]);
         let error = json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32800, "message": "cancelled" } });
         assert_eq!(violations("cancel.inflight.silence-modern", modern, (1180, None, error.clone())), 1);
         assert_eq!(violations("cancel.inflight.silence-modern", modern, (1140, None, error)), 0);
