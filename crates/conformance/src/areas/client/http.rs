@@ -174,6 +174,8 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
                 matches!(http.method, "GET" | "DELETE")
                     && Some(http.target) == target
                     && http.request > first.request.place
+                    // That has a check of its own.
+                    && !http.is_resumed()
                     && header(http, SESSION_HEADER).is_none()
                     && !is_of_older_version(http)
             };

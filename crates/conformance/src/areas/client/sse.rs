@@ -90,12 +90,13 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("client-sse.resume.not-modern", |e, j| {
         for connection in &e.connections {
-            let Some(first) = streams(connection).into_iter().find(|it| it.last_id().is_some()) else { continue };
+            let first = streams(connection).into_iter().find(|it| it.last_id().is_some()).map(|it| it.http);
             // An older version may be in use as well.
             let is_modern =
                 |http: &&HttpExchange<'_>| header(http, SESSION_HEADER).is_none() && !is_of_older_version(http);
             let resumed = connection.exchanges.values().filter(is_modern).find(|http| http.is_resumed());
-            j.check_at(resumed.is_none(), None, first.http.places_with(resumed.map(|http| http.request)), || {
+            let Some(shown) = first.or(resumed) else { continue };
+            j.check_at(resumed.is_none(), None, shown.places_with(resumed.map(|http| http.request)), || {
                 header_text("Last-Event-ID", resumed.and_then(|http| header(http, LAST_EVENT_HEADER)).as_deref())
             });
         }
