@@ -1,8 +1,11 @@
 //! The lists of a server: material for probes, and the base of comparisons.
 
-use rehearse_conformance::{LARGEST_LIST, Material, MirroredCall, MirroredParameter};
+use std::collections::HashSet;
+
+use rehearse_conformance::{Evidence, LARGEST_LIST, Material, MirroredCall, MirroredParameter, MoreTools};
 use rehearse_document::json_schema::accepts;
 use rehearse_protocol::{List, Transport, names::PARAMETER_HEADER};
+use rehearse_report::check::UncalledTool;
 use serde_json::{Value, json};
 
 use crate::{CheckOptions, connection::ProbeConnection, detection};
@@ -207,12 +210,40 @@ fn call_of(tool: &Value, options: &CheckOptions) -> Option<(String, Value)> {
     is_accepted.then(|| (name.to_owned(), arguments))
 }
 
+/// Why a tool that may be called is not.
+const NO_ARGUMENTS: &str = "no arguments are known that its schema accepts; --tool-args NAME=JSON gives some";
+
+/// The tools that may be called and were not, each with the reason: this one, unless nothing could be sent to it.
+pub(crate) fn uncalled(
+    evidence: &Evidence<'_>,
+    tools: &[Value],
+    options: &CheckOptions,
+    why: &str,
+) -> Vec<UncalledTool> {
+    let called: HashSet<_> = evidence.calls_of("tools/call").filter_map(|call| call.text("/params/name")).collect();
+    let left = tools.iter().filter(|tool| options.tools.allows(tool)).filter_map(|tool| {
+        let name = tool["name"].as_str().filter(|name| !called.contains(name))?;
+        let reason = if call_of(tool, options).is_some() { why } else { NO_ARGUMENTS };
+        Some(UncalledTool { name: name.to_owned(), reason: reason.to_owned() })
+    });
+    left.collect()
+}
+
+/// Which tools may show more than those that were called.
+pub(crate) fn more_tools(uncalled: &[UncalledTool], tools: &[Value], options: &CheckOptions) -> MoreTools {
+    match uncalled {
+        [] if tools.iter().all(|tool| options.tools.allows(tool)) => MoreTools::None,
+        [] => MoreTools::Others,
+        all => MoreTools::Uncalled(format!("allowed tools that were not called: {}", all.len())),
+    }
+}
+
 /// Why checks that need something of the server cannot be tested.
 pub(crate) fn missing(material: &Material) -> Vec<(String, String)> {
     let has_arguments = |it: &Value| it["arguments"].as_array().is_some_and(|arguments| !arguments.is_empty());
     let no_tool = match material.tools.len() {
         0 => "the server lists no tools",
-        _ => "no tool may be called; annotate one with readOnlyHint or use --allow-tool NAME",
+        _ => "no tool was called; annotate one with readOnlyHint or use --allow-tool NAME",
     };
     let no_argument = match material.prompts.iter().any(has_arguments) {
         true => "a prompt may pass on what it gets; --allow-prompt NAME sends odd values to it",

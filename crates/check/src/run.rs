@@ -6,10 +6,11 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
-    Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, cases, judge_selected,
+    Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, MoreTools, cases,
+    judge_selected,
 };
 use rehearse_protocol::{Era, Trace, Transport, Version};
-use rehearse_report::check::{CheckedServer, UnansweredVersion};
+use rehearse_report::check::{CheckedServer, UnansweredVersion, UncalledTool};
 use tokio::time::Instant;
 
 use crate::{
@@ -43,12 +44,16 @@ pub struct VersionTraces {
     pub traces: Vec<Trace>,
 }
 
+const TIME_OVER: &str = "the time of --budget was over";
+
 /// One version.
 struct VersionRun {
     version: Version,
     traces: Vec<Trace>,
     /// The outcome of every selected check.
     outcomes: Vec<(&'static Check, CheckOutcome)>,
+    /// The tools that may be called and were not.
+    uncalled: Vec<UncalledTool>,
 }
 
 /// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
@@ -89,8 +94,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         (*version, attempt(params, *version, options, budget).await, begun.elapsed())
     });
     let Some(attempts) = budget.limit(&params.shutdown, join_all(attempts)).await else {
-        let why =
-            if params.shutdown.is_cancelled() { "the run was interrupted" } else { "the time of --budget was over" };
+        let why = if params.shutdown.is_cancelled() { "the run was interrupted" } else { TIME_OVER };
         checked.error = Some(format!("{why} before the server had answered in each version"));
         return CheckRun { checked, traces: Vec::new() };
     };
@@ -194,6 +198,11 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         });
     }
     checked.lost_stderr = versions.iter().flat_map(|run| &run.traces).map(Trace::lost_stderr).sum();
+    if let Some((newest, others)) = versions.split_first() {
+        let is_uncalled =
+            |it: &&UncalledTool| others.iter().all(|run| run.uncalled.iter().any(|other| other.name == it.name));
+        checked.uncalled_tools = newest.uncalled.iter().filter(is_uncalled).cloned().collect();
+    }
     checked.is_interrupted = !is_done && params.shutdown.is_cancelled();
     checked.is_budget_spent = checked.error.is_none() && !checked.is_interrupted && budget.is_over();
     let of_version =
@@ -294,7 +303,7 @@ async fn probe(
         Extent::Whole => effects::before(&mut connection, &material, options).await,
         Extent::Protocol | Extent::Brief => None,
     };
-    let Survey { tools, chosen, slow, called, allowed, is_cut } = match probes::wants_calls(options) {
+    let Survey { tools, chosen, slow, called, allowed, why } = match probes::wants_calls(options) {
         true => survey(&mut connection, &material, options).await,
         false => Survey::default(),
     };
@@ -317,12 +326,21 @@ async fn probe(
         others: prober.budget.others(version),
         ..server::facts(params, options)
     };
-    let outcomes = {
-        let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
-        judge_selected(&evidence, options.selected())
+    let (outcomes, uncalled) = {
+        let mut evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
+        let listed = &prober.material.tools;
+        let uncalled = match probes::wants_calls(options) {
+            true => lists::uncalled(&evidence, listed, options, why),
+            false => Vec::new(),
+        };
+        evidence.facts.more_tools = match uncalled.is_empty() && prober.budget.is_over() {
+            true => MoreTools::Uncalled(TIME_OVER.to_owned()),
+            false => lists::more_tools(&uncalled, listed, options),
+        };
+        (judge_selected(&evidence, options.selected()), uncalled)
     };
-    let mut run = VersionRun { version, traces, outcomes };
-    run.count_tools(called, allowed, is_cut);
+    let mut run = VersionRun { version, traces, outcomes, uncalled };
+    run.count_tools(called, allowed, why);
     run.explain_limit(&prober.budget);
     run
 }
@@ -354,8 +372,7 @@ impl VersionRun {
     }
 
     /// Says of checks that look at each tool how many were called, if not all.
-    fn count_tools(&mut self, called: usize, allowed: usize, is_cut: bool) {
-        let why = if is_cut { "one run calls no more" } else { "a longer `--budget` calls the others" };
+    fn count_tools(&mut self, called: usize, allowed: usize, why: &str) {
         let is_part = |(check, outcome): &&mut (&Check, CheckOutcome)| {
             check.needs.as_deref() == Some("tool") && outcome.verdict == CheckVerdict::Pass
         };
@@ -379,19 +396,22 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
     let is_violated = |(check, outcome): &(&Check, CheckOutcome)| {
         OPENING.iter().any(|id| check.id.starts_with(id)) && !outcome.judgement.violations.is_empty()
     };
-    outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes })
+    let uncalled = Vec::new();
+    outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes, uncalled })
 }
 
 /// What can be said in a version when the run ends before everything was sent.
 fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, budget: &Budget) -> VersionRun {
     let traces = budget.traces(version);
     let patience = options.patience();
-    let facts = Facts { patience, others: budget.others(version), ..server::facts(params, options) };
+    let why = if budget.is_over() { TIME_OVER } else { "the run was interrupted" };
+    let (others, more_tools) = (budget.others(version), MoreTools::Uncalled(why.to_owned()));
+    let facts = Facts { patience, others, more_tools, ..server::facts(params, options) };
     let outcomes = {
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
         judge_selected(&evidence, options.selected())
     };
-    VersionRun { version, traces, outcomes }
+    VersionRun { version, traces, outcomes, uncalled: Vec::new() }
 }
 
 /// Judges what a server that requires another token does without it. Its version is not known.
@@ -430,7 +450,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     });
     let outcomes = outcomes.collect();
     drop(evidence);
-    VersionRun { version, traces, outcomes }
+    VersionRun { version, traces, outcomes, uncalled: Vec::new() }
 }
 
 /// Tries once more what fails and depends on time or order. What does not come again becomes a warning. Whether it was not

@@ -47,8 +47,8 @@ pub(crate) struct Survey {
     /// How many tools were called, of those that may be.
     pub(crate) called: usize,
     pub(crate) allowed: usize,
-    /// Whether the others were not called because too much is kept already.
-    pub(crate) is_cut: bool,
+    /// Why the others were not called.
+    pub(crate) why: &'static str,
 }
 
 /// A tool whose calls can be cancelled, with its arguments.
@@ -71,7 +71,13 @@ pub(crate) async fn survey(connection: &mut ProbeConnection, material: &Material
         params
     };
     let calls = call(connection, &tools, "", options.budget / SHARE, with_meta).await;
-    Survey { allowed: tools.len(), is_cut: !connection.has_room(), ..Survey::of(calls) }
+    let has_time = calls.len() == tools.len() || !connection.has_room();
+    let why = match connection.wire().is_closed() {
+        true => "the server had ended the connection",
+        false if has_time => "one run calls no more",
+        false => "a longer `--budget` calls the others",
+    };
+    Survey { allowed: tools.len(), why, ..Survey::of(calls) }
 }
 
 /// Calls each of these tools, which may change something, as long as there is time.
@@ -146,7 +152,7 @@ impl Survey {
         }
         let chosen = choose(&tools);
         let tools = tools.into_iter().map(|call| (call.name, call.arguments)).collect();
-        Survey { tools, chosen, slow, called, allowed, is_cut: false }
+        Survey { tools, chosen, slow, called, allowed, why: "" }
     }
 }
 

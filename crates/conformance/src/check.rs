@@ -12,7 +12,8 @@ use crate::{
     CheckOutcome, CheckVerdict, Evidence, Judgement,
     areas::{self, Judge},
     cause, citation,
-    evidence::has_missed,
+    evidence::{Sought, sought},
+    facts::MoreTools,
     sdk,
 };
 
@@ -201,15 +202,24 @@ impl Check {
         Some(self.with_safety.filter(|_| evidence.facts.counts_harm).unwrap_or(level))
     }
 
+    /// Why the rule was not tested if no judge says so.
+    fn unseen(&self, sought: Sought) -> &'static str {
+        match self.nothing_seen() {
+            _ if sought.is_sent && !sought.is_answered => "the server did not answer",
+            Some(reason) => reason,
+            None if sought.is_sent => "the answer does not show it",
+            None => "the run had no example of this",
+        }
+    }
+
     /// Why the rule was not tested if nothing that it is about was seen.
-    fn nothing_seen(&self) -> &'static str {
+    fn nothing_seen(&self) -> Option<&'static str> {
         let lines = include_str!("../checks/untested.txt").lines().filter_map(|line| line.split_once(' '));
         let is_about = |pattern: &str| match pattern.split_once('*') {
             Some((start, rest)) => self.id.starts_with(start) && self.id.contains(rest.trim_end_matches('*')),
             None => self.id == pattern,
         };
-        let found = lines.into_iter().find(|(pattern, _)| is_about(pattern));
-        found.map_or("the run had no example of this", |(_, reason)| reason.trim())
+        lines.into_iter().find(|(pattern, _)| is_about(pattern)).map(|(_, reason)| reason.trim())
     }
 
     /// Judges the check.
@@ -218,7 +228,7 @@ impl Check {
             return CheckOutcome::without(CheckVerdict::NotApplicable, reason, self.level(evidence));
         }
         let mut judgement = Judgement::default();
-        let has_missed = has_missed(|| {
+        let sought = sought(|| {
             if let Some(judge) = JUDGES.get(self.id.as_str()) {
                 judge(evidence, &mut judgement);
             }
@@ -235,15 +245,26 @@ impl Check {
                 (CheckVerdict::NotTested, Some("the trace is not whole; what it has keeps the rule".to_owned()))
             }
             None if judgement.exercised > 0 => (CheckVerdict::Pass, None),
-            None if has_missed => (CheckVerdict::NotTested, Some("the server had ended the connection".to_owned())),
+            None if sought.has_missed => {
+                (CheckVerdict::NotTested, Some("the server had ended the connection".to_owned()))
+            }
             None => {
                 let missing = evidence.facts.missing.iter().find(|(what, _)| Some(what) == self.needs.as_ref());
                 let reason = missing.map(|(_, why)| why.clone()).or_else(|| judgement.untested.clone());
-                let reason = reason.unwrap_or_else(|| self.nothing_seen().to_owned());
-                (CheckVerdict::NotTested, Some(reason))
+                let reason = reason.unwrap_or_else(|| self.unseen(sought).to_owned());
+                (CheckVerdict::NotTested, Some(advised(reason, &evidence.facts.more_tools)))
             }
         };
         CheckOutcome { verdict, level: counted, reason, judgement, cause: None, is_left_out: false }
+    }
+}
+
+/// A reason with the advice to allow tools only if that may help.
+fn advised(reason: String, more: &MoreTools) -> String {
+    match (reason.split_once("; ").filter(|(_, advice)| advice.contains("--allow-tool")), more) {
+        (Some((what, _)), MoreTools::Uncalled(which)) => format!("{what}; {which}"),
+        (Some((what, _)), MoreTools::None) => what.to_owned(),
+        (Some(_), MoreTools::Others) | (None, _) => reason,
     }
 }
 
@@ -288,19 +309,40 @@ pub fn judge_selected(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::{Direction, EventKind, Trace};
+
     use super::*;
+    use crate::Facts;
 
     #[test]
     fn the_reason_of_a_check_that_saw_nothing_is_that_of_the_first_pattern() {
-        let reason = |id: &str| checks().iter().find(|check| check.id == id).map(Check::nothing_seen);
+        let reason = |id: &str| checks().iter().find(|check| check.id == id).and_then(Check::nothing_seen);
         assert_eq!(reason("progress.message.string"), Some("no progress had a message"));
         assert_eq!(reason("progress.token.only-known"), Some("the server sent no progress"));
         assert_eq!(reason("tools.input.no-external-ref"), Some("no input schema has a `$ref`"));
         let unused = include_str!("../checks/untested.txt").lines().filter(|line| {
             let line = line.split_once(' ').map(|(_, reason)| reason.trim());
-            !checks().iter().any(|check| Some(check.nothing_seen()) == line)
+            !checks().iter().any(|check| check.nothing_seen() == line)
         });
         assert_eq!(unused.collect::<Vec<_>>(), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_sent_and_not_answered_is_not_called_unsent() {
+        let mut trace = Trace::default();
+        trace.push(Duration::ZERO, EventKind::Case("negotiate/unknown-capability".into()));
+        let request = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+        trace.push_frame(Duration::ZERO, Direction::ClientToServer, request.into());
+        let reason = |trace: &Trace, facts| {
+            let evidence = Evidence::new(&[trace], Version::V2025_11_25, Transport::Stdio, facts);
+            let check = checks().iter().find(|check| check.id == "life.init.unknown-capability-ignored");
+            check.and_then(|check| check.judge(&evidence).reason)
+        };
+        assert_eq!(reason(&trace, Facts::default()).as_deref(), Some("the server did not answer"));
+        let unsent = reason(&Trace::default(), Facts::default());
+        assert!(unsent.is_some_and(|reason| reason.starts_with("over stdio it is sent in the newest version")));
     }
 
     #[test]

@@ -16,15 +16,32 @@ pub(crate) const MODERN_KEYS: [&str; 3] = [META_VERSION, META_CLIENT_CAPABILITIE
 pub(crate) const VERSION_POINTER: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 
 thread_local! {
-    /// Whether the judge that runs has looked for a case that was still to be sent when the server ended the connection.
-    static HAS_MISSED: Cell<bool> = const { Cell::new(false) };
+    /// What the judge that runs has looked for so far.
+    static SOUGHT: Cell<Sought> = const { Cell::new(Sought { has_missed: false, is_sent: false, is_answered: false }) };
 }
 
-/// Runs a judge. Returns whether it has looked for a case that was still to be sent when the server ended the connection.
-pub(crate) fn has_missed(judge: impl FnOnce()) -> bool {
-    HAS_MISSED.set(false);
+/// What a judge has looked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sought {
+    /// Whether a case was still to be sent when the server ended the connection.
+    pub(crate) has_missed: bool,
+    /// Whether a case was sent.
+    pub(crate) is_sent: bool,
+    /// Whether the answer to one came.
+    pub(crate) is_answered: bool,
+}
+
+/// Runs a judge. Returns what it has looked for.
+pub(crate) fn sought(judge: impl FnOnce()) -> Sought {
+    SOUGHT.take();
     judge();
-    HAS_MISSED.take()
+    SOUGHT.take()
+}
+
+/// Notes that a judge has found a case that was sent.
+fn note_sent(is_answered: bool) {
+    let sought = SOUGHT.get();
+    SOUGHT.set(Sought { is_sent: true, is_answered: sought.is_answered || is_answered, ..sought });
 }
 
 /// All connections with one server in one version over one transport.
@@ -170,7 +187,8 @@ impl<'t> Evidence<'t> {
     /// What a probe sent as this case, or as a case below it: `bad-method` finds `bad-method/ping` as well.
     pub fn case<'e>(&'e self, case: &'e str) -> impl Iterator<Item = Call<'e>> {
         self.look_for(case);
-        self.calls().filter(move |call| call.request.case.is_some_and(|it| is_case(it, case)))
+        let sent = self.calls().filter(move |call| call.request.case.is_some_and(|it| is_case(it, case)));
+        sent.inspect(|call| note_sent(call.is_answered()))
     }
 
     /// The HTTP exchanges, with the connection of each.
@@ -184,14 +202,15 @@ impl<'t> Evidence<'t> {
         let all = self.connections.iter().flat_map(|connection| {
             connection.exchanges.values().chain(connection.issuers.values()).map(move |it| (connection, it))
         });
-        all.filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)))
+        let sent = all.filter(move |(_, exchange)| exchange.case.is_some_and(|it| is_case(it, case)));
+        sent.inspect(|(_, exchange)| note_sent(exchange.status.is_some()))
     }
 
     /// Notes that a judge looks for a case.
     pub(crate) fn look_for(&self, case: &str) {
         let mut ended = self.connections.iter().filter(|connection| connection.ended_by_server());
         if ended.any(|connection| connection.unsent.iter().any(|it| is_case(it, case))) {
-            HAS_MISSED.set(true);
+            SOUGHT.set(Sought { has_missed: true, ..SOUGHT.get() });
         }
     }
 

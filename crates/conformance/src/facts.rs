@@ -47,11 +47,25 @@ pub struct Facts {
     pub patience: Duration,
     /// Whether the server is on this machine or in a private network.
     pub is_local: bool,
+    /// Which tools could show more.
+    pub more_tools: MoreTools,
     /// The SDKs that other traffic of the peer shows.
     pub sdks: BTreeSet<&'static str>,
     /// The other connections with the server in the same run, with the versions that were asked for, on the same clock as
     /// the evidence: what is called on them may change what others read.
     pub others: Vec<(Version, Trace)>,
+}
+
+/// Which tools may show more than those that were called.
+#[derive(Clone, Debug, Default)]
+pub enum MoreTools {
+    /// Those that may not be called, if the user allows them.
+    #[default]
+    Others,
+    /// Those that may be called and were not, or the time was over. The text says so.
+    Uncalled(String),
+    /// None: all were called.
+    None,
 }
 
 /// A request of a client for a URL that the server only names.

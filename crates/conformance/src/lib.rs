@@ -47,7 +47,7 @@ pub use case::{Case, CaseBody, CaseGroup, ISSUER, LARGEST_LIST, Material, Mirror
 pub use check::{Check, Confirmation, Level, Role, checks, checks_of, judge_all, judge_selected};
 pub use connection::{Connection, HttpExchange, is_header, without_mark};
 pub use evidence::Evidence;
-pub use facts::{Facts, Fetched};
+pub use facts::{Facts, Fetched, MoreTools};
 pub use flow::Flow;
 pub use judgement::{CheckOutcome, Judgement, Violation};
 pub use message::{EventRef, Kind, Message};

@@ -27,6 +27,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::pipe::serve;
+
 /// Its backend is down: nothing that it has to look up is there.
 const BACKEND_DOWN: &str = r#"
 resourceTemplates:
@@ -72,6 +74,15 @@ methods:
   - { method: completion/complete, reply: { rpcError: { code: -32601, message: Method not found } } }
   - { method: logging/setLevel, reply: { rpcError: { code: -32601, message: Method not found } } }
 "#;
+/// No arguments satisfy the schema of a tool.
+const IMPOSSIBLE_ARGUMENTS: &str = r"
+tools:
+  - { name: a, description: A., reply: x }
+  - name: never
+    description: B.
+    inputSchema: { type: object, properties: { x: { type: string, const: 1 } }, required: [x] }
+    reply: x
+";
 /// Its optional arguments exclude one another.
 const EXCLUSIVE_ARGUMENTS: &str = r"
 prompts:
@@ -185,6 +196,28 @@ async fn a_method_that_does_not_exist_is_one_finding() {
         let found: BTreeSet<_> = found.iter().filter_map(|it| it.split([' ', ':']).nth(1)).collect();
         assert_eq!(found, expected.split(' ').collect(), "{version} {script}");
     }
+}
+
+/// The names of the tools that were not called, and the reasons of what was not tested that have the advice to allow more.
+async fn uncalled(allowed: &[&str]) -> (Vec<String>, Vec<String>) {
+    let (address, serving) = serve(IMPOSSIBLE_ARGUMENTS, None);
+    let allowed = allowed.iter().map(|name| (*name).to_owned()).collect();
+    let tools = ToolPermission { allowed, ..ToolPermission::default() };
+    let versions = vec![Version::V2025_11_25];
+    let options = CheckOptions { tools, versions, grace: Duration::from_millis(50), ..CheckOptions::default() };
+    let checked = check(&ServerParams::new("server", Target::Memory(address)), &options).await.checked;
+    serving.abort();
+    let reasons = checked.versions.iter().flat_map(|version| &version.checks).filter_map(|it| it.reason.clone());
+    let advice = reasons.filter(|reason| reason.contains("--allow-tool")).collect();
+    (checked.uncalled_tools.into_iter().map(|tool| tool.name).collect(), advice)
+}
+
+#[tokio::test]
+async fn allowed_tools_that_were_not_called_are_named_and_not_to_be_allowed_again() {
+    let (names, advice) = uncalled(&["*"]).await;
+    assert_eq!((names, advice), (vec!["never".to_owned()], Vec::new()));
+    let (names, advice) = uncalled(&["a"]).await;
+    assert!(names.is_empty() && !advice.is_empty(), "{names:?} {advice:?}");
 }
 
 /// What a run sends of the values of a prompt that asks, and its result.

@@ -24,7 +24,7 @@ const MISMATCHES: [&str; 10] = [
     "param-headers/broken",
 ];
 const UNSUPPORTED_VERSION: i64 = -32022;
-const NOT_CALLED: &str = "no tool with `x-mcp-header` may be called; --allow-tool NAME allows one";
+const NOT_CALLED: &str = "no tool with `x-mcp-header` was called; --allow-tool NAME allows one";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("hdr.version.missing-400", |e, j| {

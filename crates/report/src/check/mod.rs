@@ -125,6 +125,9 @@ pub struct CheckedServer {
     /// What else was asked for and is not tested, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untried: Vec<String>,
+    /// The tools that may be called and were not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncalled_tools: Vec<UncalledTool>,
     /// How many lines of its standard error are not kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_stderr: usize,
@@ -140,6 +143,14 @@ fn is_zero(count: &usize) -> bool {
 pub struct UnansweredVersion {
     #[schemars(with = "String", extend("enum" = Version::ALL))]
     pub version: Version,
+    pub reason: String,
+}
+
+/// A tool that may be called and was not.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UncalledTool {
+    pub name: String,
     pub reason: String,
 }
 
@@ -269,6 +280,7 @@ impl CheckedServer {
             is_budget_spent: false,
             is_interrupted: false,
             untried: Vec::new(),
+            uncalled_tools: Vec::new(),
             lost_stderr: 0,
         }
     }

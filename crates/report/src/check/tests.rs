@@ -66,6 +66,7 @@ fn result(transports: &[Transport], checks: &[JudgedCheck]) -> CheckResult {
             is_budget_spent: false,
             is_interrupted: false,
             untried: Vec::new(),
+            uncalled_tools: Vec::new(),
             lost_stderr: 0,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
                 .map(|version| CheckedVersion { version, checks: checks.to_vec() })

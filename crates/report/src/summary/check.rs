@@ -134,6 +134,12 @@ fn remarks(result: &CheckResult) -> Vec<Remark> {
         let unknown = unknown.map(|ids| format!("{file}: no check covers {ids}"));
         remarks.extend(unknown.map(|text| Remark::new(Outcome::Warning, text)));
     }
+    for server in &result.servers {
+        let tools = server.uncalled_tools.iter().map(|tool| (tool.reason.as_str(), tool.name.as_str()));
+        remarks.extend(grouped(tools, |one, other| one == other).into_iter().map(|(reason, names)| {
+            Remark::new(Outcome::Info, format!("allowed tools were not called: {} ({reason})", names.join(", ")))
+        }));
+    }
     let lost: usize = result.servers.iter().map(|server| server.lost_stderr).sum();
     let lost = (lost > 0).then(|| format!("{} of standard error not kept", counted_word(lost, "line")));
     remarks.extend(lost.map(|text| Remark::new(Outcome::Info, text)));
