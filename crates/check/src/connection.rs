@@ -104,6 +104,8 @@ pub(crate) struct ProbeConnection {
     started: Instant,
     /// Whether a process has said something. Until then it may be starting.
     has_answered: bool,
+    /// Whether an HTTP request had a status.
+    has_status: bool,
     /// Whether the handshake had no answer over a pipe: then nothing more is sent.
     is_silent: bool,
     /// Whether the server took no message any more.
@@ -176,6 +178,7 @@ impl ProbeConnection {
             is_open: false,
             started: Instant::now(),
             has_answered,
+            has_status: false,
             is_silent: false,
             is_broken: false,
             late: Vec::new(),
@@ -261,8 +264,15 @@ impl ProbeConnection {
 
     /// Whether the connection is of no more use: the server is gone, or silent, or never is.
     pub(crate) fn is_over(&self) -> bool {
-        let has_no_answers = self.is_silent || self.unanswered > 2 * PATIENCE;
+        let has_no_answers = self.is_unheard() || self.unanswered > 2 * PATIENCE;
         has_no_answers || self.is_cut_off() || self.wire.is_closed()
+    }
+
+    /// Whether nothing more is sent, because the first request had no answer. Over HTTP, requests without the session that a
+    /// late answer opens would say nothing of the server.
+    fn is_unheard(&self) -> bool {
+        let needs_session = self.wire.is_http() && self.version.era() == Era::Legacy;
+        self.is_silent || (needs_session && !self.has_status && self.unanswered > 0)
     }
 
     /// Whether nothing more is sent, because time or room is over.
@@ -345,12 +355,18 @@ impl ProbeConnection {
             }
             let left = self.budget.within(end.saturating_duration_since(Instant::now()));
             let is_over = late.is_empty() || left.is_zero();
-            if is_over || !matches!(tokio::time::timeout(left, recorder.has_more(read)).await, Ok(true)) {
-                if is_silent && !late.is_empty() {
-                    self.budget.note_silence(true);
-                }
-                return;
+            // In short parts: another connection may find the silence first.
+            let part = left.min(LEAST_WAIT);
+            match tokio::time::timeout(part, recorder.has_more(read)).await {
+                _ if is_over => {}
+                Ok(true) => continue,
+                Err(_) if part < left => continue,
+                Ok(false) | Err(_) => {}
             }
+            if is_silent && !late.is_empty() {
+                self.budget.note_silence(true);
+            }
+            return;
         }
     }
 
@@ -431,7 +447,7 @@ impl ProbeConnection {
     }
 
     async fn send_within(&mut self, limit: Duration, case: &Case) -> Answer {
-        if self.is_silent {
+        if self.is_unheard() {
             return Answer::default();
         }
         if self.is_cut_off() {

@@ -20,7 +20,7 @@ pub(crate) struct Begun {
 impl ProbeConnection {
     /// Sends a case, and waits for nothing.
     pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
-        if self.is_cut_off() || self.is_silent {
+        if self.is_cut_off() || self.is_unheard() {
             return None;
         }
         let (id, body) = self.body(case);

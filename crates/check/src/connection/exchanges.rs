@@ -11,7 +11,7 @@ use super::ProbeConnection;
 impl ProbeConnection {
     /// Begins an HTTP request, and does not wait for its response.
     pub(crate) fn begin_exchange(&mut self, case: &Case) -> Option<WireExchange> {
-        if self.is_cut_off() {
+        if self.is_cut_off() || self.is_unheard() {
             return None;
         }
         let (_, body) = self.body(case);

@@ -31,9 +31,7 @@ impl ProbeConnection {
     pub(crate) async fn handshake(&mut self) -> Option<Value> {
         let answer = self.negotiate().await;
         self.open_session();
-        // Over HTTP, requests without the session that a late answer opens would say nothing of the server.
-        let needs_session = self.version.era() == Era::Legacy && self.last_head.is_none();
-        self.is_silent = answer.message.is_none() && (!self.wire.is_http() || needs_session);
+        self.is_silent = answer.message.is_none() && !self.wire.is_http();
         // Only a process starts anew in each version.
         if self.is_silent && !self.has_answered && !self.wire.is_closed() {
             self.budget.note_hang();

@@ -45,6 +45,7 @@ impl ProbeConnection {
         let is_accepted = self.last_head.as_ref().is_some_and(|(status, _)| *status < 300);
         self.may_be_unread = has_body && !is_accepted;
         let has_nothing = message.is_none() && !self.has_status(number);
+        self.has_status |= !has_nothing;
         if exchange.is_finished() {
             self.unanswered += u32::from(has_nothing);
         } else if !exchange.ended(Duration::from_millis(20)).await {

@@ -182,7 +182,7 @@ async fn a_method_that_does_not_exist_is_one_finding() {
         (
             WITHOUT_METHODS,
             legacy,
-            "life.caps.templates-works life.caps.subscribe-works tools.call.works res.read.listed-works \
+            "life.caps.subscribe-works tools.call.works res.read.listed-works \
              prompts.get.works comp.prompt.values log.level.set-empty",
         ),
         (WITHOUT_METHODS, modern, "discover.caps.completions tools.call.works res.read.listed-works prompts.get.works"),
@@ -359,12 +359,12 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
     assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
 }
 
-/// Answers the handshake of one version late.
+/// Answers every handshake late, but for the first ones.
 const LATE_HANDSHAKE: &str = r"
 tools: [{ name: a, description: A., annotations: { readOnlyHint: true }, inputSchema: { type: object }, reply: ok }]
 prompts: [{ name: p, messages: [{ role: user, content: x }] }]
 faults:
-  - { on: { method: initialize, params: { protocolVersion: 2025-06-18 } }, do: { delay: 3s } }
+  - { on: { method: initialize, call: { min: 3 } }, do: { delay: 3s } }
 ";
 
 #[tokio::test]
@@ -378,9 +378,7 @@ async fn what_follows_a_handshake_that_was_not_answered_over_http_is_not_judged(
     let options = CheckOptions { start_timeout, request_timeout, versions, ..CheckOptions::default() };
     let target = Target::Http(Endpoint { url, headers: Vec::new() });
     let checked = check(&ServerParams::new("server", target), &options).await.checked;
-    let mut found = accused(&checked);
-    found.retain(|it| !it.starts_with("2025-06-18 rpc.timeout.answers-every-request"));
-    assert_eq!(found, [""; 0]);
+    assert_eq!(accused(&checked), [""; 0]);
     let passed = |version: Version| {
         let judged = checked.versions.iter().find(|it| it.version == version).expect("the version");
         judged.checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).count()

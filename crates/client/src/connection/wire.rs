@@ -34,6 +34,8 @@ pub struct Wire {
     transport: Transport,
     link: WireLink,
     child: Option<Child>,
+    /// How long the close frame of a WebSocket may take.
+    close_timeout: Duration,
     shutdown: CancellationToken,
 }
 
@@ -108,7 +110,7 @@ impl Wire {
             Target::Http(at) => {
                 let link = WireLink::Http(endpoint(at)?);
                 recorder.note(EventKind::Opened(transport));
-                return Ok(Wire { recorder, transport, link, child: None, shutdown });
+                return Ok(Wire { recorder, transport, link, child: None, close_timeout: CLOSE_TIMEOUT, shutdown });
             }
         };
         recorder.note(EventKind::Opened(transport));
@@ -116,7 +118,7 @@ impl Wire {
         let closing = CancellationToken::new();
         let frames = Frames { outgoing, incoming: Some(incoming), reading: None, closing };
         let link = WireLink::Frames(Box::new(frames), endpoint);
-        Ok(Wire { recorder, transport, link, child, shutdown })
+        Ok(Wire { recorder, transport, link, child, close_timeout: CLOSE_TIMEOUT, shutdown })
     }
 
     /// Whether the server has read some of what was sent to it; true where that cannot be known.
@@ -183,7 +185,14 @@ impl Wire {
         let recorder = recorder.with_details();
         let link = WireLink::Http(Arc::new(endpoint.with_recorder(recorder.clone())));
         recorder.note(EventKind::Opened(self.transport));
-        Some(Wire { recorder, transport: self.transport, link, child: None, shutdown: self.shutdown.clone() })
+        Some(Wire {
+            recorder,
+            transport: self.transport,
+            link,
+            child: None,
+            close_timeout: self.close_timeout,
+            shutdown: self.shutdown.clone(),
+        })
     }
 
     /// How messages are sent.
@@ -297,8 +306,10 @@ impl Wire {
         status
     }
 
-    /// How long the process may take to exit after the end of its input, and again after SIGTERM.
+    /// How long the process may take to exit after the end of its input, and again after SIGTERM; and how long a WebSocket
+    /// may take to close.
     pub fn set_exit_grace(&mut self, grace: Duration) {
+        self.close_timeout = grace;
         if let Some(child) = &mut self.child {
             child.set_exit_grace(grace);
         }
@@ -316,7 +327,7 @@ impl Wire {
             match self.transport {
                 Transport::Stdio => drop(timeout(drain, &mut *reading).await),
                 Transport::Ws => {
-                    let why = match timeout(CLOSE_TIMEOUT, &mut *reading).await {
+                    let why = match timeout(self.close_timeout, &mut *reading).await {
                         Ok(Ok(closed)) if closed.how == ClosedHow::Clean => None,
                         Ok(Ok(closed)) => Some(closed.text),
                         Ok(Err(_)) | Err(_) => Some("no close frame came".into()),
