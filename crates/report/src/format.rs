@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Origin, github, json, junit, markdown, page, sarif, summary::Results, terminal};
+use crate::{Origin, badge, github, json, junit, markdown, page, sarif, summary::Results, terminal};
 
 /// A format of a report. Each command offers some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,10 @@ pub enum Format {
     Github,
     /// The verdict and the counts as lines for `$GITHUB_OUTPUT`.
     GithubOutput,
+    /// An SVG image of the verdict.
+    Badge,
+    /// The verdict as JSON for a badge of shields.io.
+    Shields,
 }
 
 /// Why a text or a file does not say the format of a report.
@@ -32,7 +36,9 @@ pub enum UnknownFormat {
     #[error("unknown format {name:?}; there are {}", listed(offered))]
     Name { name: String, offered: &'static [Format] },
     /// The name of a file does not end with the extension of a format.
-    #[error("{0:?} does not say the format of the report; end it with .html, .xml, .sarif, .md or .json")]
+    #[error(
+        "{0:?} does not say the format of the report; end it with .html, .xml, .sarif, .md, .json, .svg or .shields.json"
+    )]
     File(String),
 }
 
@@ -62,6 +68,8 @@ impl Format {
             Format::Markdown => "md",
             Format::Github => "github",
             Format::GithubOutput => "github-output",
+            Format::Badge => "badge",
+            Format::Shields => "shields",
         }
     }
 
@@ -78,12 +86,16 @@ impl Format {
     /// # Errors
     /// It says none.
     pub fn of_file(path: &Path) -> Result<Format, UnknownFormat> {
+        if path.to_str().is_some_and(|name| name.ends_with(".shields.json")) {
+            return Ok(Format::Shields);
+        }
         Ok(match path.extension().and_then(|extension| extension.to_str()).unwrap_or_default() {
             "html" | "htm" => Format::Html,
             "xml" => Format::Junit,
             "sarif" => Format::Sarif,
             "md" => Format::Markdown,
             "json" => Format::Json,
+            "svg" => Format::Badge,
             _ => return Err(UnknownFormat::File(path.to_string_lossy().into_owned())),
         })
     }
@@ -126,6 +138,8 @@ impl Results {
             Format::Markdown => text(markdown::render(&self.summary())),
             Format::Github => text(github::annotations(&self.summary())),
             Format::GithubOutput => text(github::outputs(&self.summary())),
+            Format::Badge => text(badge::svg(&self.summary())),
+            Format::Shields => text(badge::shields(&self.summary())),
         }
     }
 

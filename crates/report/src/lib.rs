@@ -1,5 +1,6 @@
 //! Results of runs and config checks, and their renderers. No IO.
 
+mod badge;
 pub mod bench;
 pub mod check;
 mod coverage;

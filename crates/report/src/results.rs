@@ -351,6 +351,8 @@ mod tests {
             (Format::Json, "\"verdict\": \"incomplete\""),
             (Format::Github, "part 2 of 3 is missing"),
             (Format::GithubOutput, "verdict=incomplete"),
+            (Format::Badge, ">incomplete</text>"),
+            (Format::Shields, "\"message\":\"incomplete\""),
         ] {
             let written = String::from_utf8(results.render(format, &Layout::default())).expect("UTF-8");
             assert!(written.contains(text), "{format:?}: {written}");
