@@ -1,6 +1,6 @@
 //! What the items of all lists have in common.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use serde_json::Value as Json;
 
@@ -20,20 +20,27 @@ pub(super) struct Matched<'s> {
     pub(super) removed: Vec<Indexed<'s>>,
     pub(super) added: Vec<Indexed<'s>>,
     pub(super) both: Vec<(Indexed<'s>, Indexed<'s>)>,
+    /// The new items whose name another one before them has; none if the old list has such, too.
+    pub(super) repeated: Vec<Indexed<'s>>,
 }
 
 /// Matches the items of two lists by a member. Of items with one name, only the first counts.
 pub(super) fn matched<'s>(old: &'s [Json], new: &'s [Json], key: &str) -> Matched<'s> {
     let by_name = |items: &'s [Json]| {
         let mut all: HashMap<&'s str, Indexed<'s>> = HashMap::new();
+        let mut repeated = Vec::new();
         for (index, item) in items.iter().enumerate() {
             if let Some(name) = item.get(key).and_then(Json::as_str) {
-                all.entry(name).or_insert((index, item));
+                match all.entry(name) {
+                    Entry::Vacant(entry) => drop(entry.insert((index, item))),
+                    Entry::Occupied(_) => repeated.push((index, item)),
+                }
             }
         }
-        all
+        (all, repeated)
     };
-    let (before, after) = (by_name(old), by_name(new));
+    let ((before, known), (after, mut repeated)) = (by_name(old), by_name(new));
+    repeated.retain(|(_, item)| !known.iter().any(|(_, other)| other.get(key) == item.get(key)));
     let only = |these: &HashMap<&'s str, Indexed<'s>>, others: &HashMap<&'s str, Indexed<'s>>| {
         let mut only: Vec<_> = these.iter().filter(|(name, _)| !others.contains_key(*name)).map(|it| *it.1).collect();
         only.sort_by_key(|(index, _)| *index);
@@ -41,7 +48,7 @@ pub(super) fn matched<'s>(old: &'s [Json], new: &'s [Json], key: &str) -> Matche
     };
     let mut both: Vec<_> = before.iter().filter_map(|(name, old)| Some((*old, *after.get(name)?))).collect();
     both.sort_by_key(|((index, _), _)| *index);
-    Matched { removed: only(&before, &after), added: only(&after, &before), both }
+    Matched { removed: only(&before, &after), added: only(&after, &before), both, repeated }
 }
 
 /// An item of a list on one or both sides.
@@ -68,6 +75,18 @@ pub(super) fn compare_names(changes: &mut Changes, list: List, matched: &Matched
     for added in &matched.added {
         let text = format!("`{}` is new.", name(list, added.1));
         changes.push(Class::Addition, &format!("{noun}.added"), subject(list, None, Some(*added)), text);
+    }
+    compare_repeated(changes, list, &matched.repeated);
+}
+
+/// Reports the items with the name of another one.
+fn compare_repeated(changes: &mut Changes, list: List, repeated: &[Indexed<'_>]) {
+    for item in repeated {
+        let text = format!(
+            "There is another `{}` before it: clients use one of them, or refuse the list.",
+            name(list, item.1)
+        );
+        changes.push(Class::Breaking, &format!("{}.repeated", list.noun()), subject(list, None, Some(*item)), text);
     }
 }
 

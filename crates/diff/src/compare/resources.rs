@@ -23,7 +23,7 @@ pub(super) fn compare(changes: &mut Changes, old: &[Json], new: &[Json]) {
 
 /// Templates with the same name are one template, whose text has changed.
 pub(super) fn compare_templates(changes: &mut Changes, old: &[Json], new: &[Json]) {
-    let Matched { removed, added, both } = matched(old, new, List::ResourceTemplates.key());
+    let Matched { removed, added, both, repeated } = matched(old, new, List::ResourceTemplates.key());
     for (old, new) in both {
         compare_resource(changes, List::ResourceTemplates, old, new);
     }
@@ -36,7 +36,7 @@ pub(super) fn compare_templates(changes: &mut Changes, old: &[Json], new: &[Json
             None => gone.push(old),
         }
     }
-    let matched = Matched { removed: gone, added: fresh, both: Vec::new() };
+    let matched = Matched { removed: gone, added: fresh, both: Vec::new(), repeated };
     compare_names(changes, List::ResourceTemplates, &matched, "readers that expand it fail");
 }
 

@@ -30,7 +30,14 @@ fn compare_tool(changes: &mut Changes, old: Indexed<'_>, new: Indexed<'_>) {
     let known = ["name", "inputSchema", "outputSchema", "execution"];
     compare_members(changes, "tool", &subject, (old.1, new.1), &known);
     let input = pair(old.1, new.1, "inputSchema");
-    compare_schema(changes, "input", Direction::Input, subject.member("inputSchema", input), input);
+    let at = subject.member("inputSchema", input);
+    match input {
+        (Some(_), None) => {
+            let text = "The tool has no `inputSchema` any more, which every tool needs: clients refuse it.";
+            changes.push(Class::Breaking, "input.removed", at, text);
+        }
+        _ => compare_schema(changes, "input", Direction::Input, at, input),
+    }
     let output = pair(old.1, new.1, "outputSchema");
     let at = subject.member("outputSchema", output);
     match output {
