@@ -68,9 +68,10 @@ pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detect
     guest.or_else(|| Some(Detected::certain(dialect, format!("its path ends with {}", place.suffix()))))
 }
 
-/// A key of code_agent in a file with `servers`, also a misspelled one: Visual Studio Code, which has the same place for
-/// its servers, knows none like it.
+/// A key of code_agent in a file with `servers` or `mcp.servers`, also a misspelled one: Visual Studio Code, which has the
+/// same places for its servers, knows none like it.
 fn key_of_code_agent(root: &Node) -> Option<&str> {
+    let root = root.get("mcp").filter(|it| it.get("servers").is_some()).unwrap_or(root);
     let servers = root.get("servers")?.as_entries()?;
     let is_switch = |entry: &&Entry| nearest(&entry.key, &["enabled", "globalSettings"]).is_some();
     let own = ["httpUrl", "includeTools", "excludeTools", "trust"];
