@@ -80,26 +80,42 @@ export interface Violation extends Fields {
   found: string;
 }
 
-export interface CheckOptions extends Options {
-  /** Run only these checks: an id, its beginning, or a pattern with `*`. */
-  only?: string | string[];
-  /** Check only these protocol versions. */
+/** How a session with a server is opened, and what may be called. */
+export interface SessionOptions extends Options {
+  /** The protocol version; several for a check. */
   protocol?: string | string[];
-  /** Call these tools too. */
+  /** Call these tools too, besides those annotated with readOnlyHint; `*` stands for any text. */
   allowTools?: string | string[];
-  /** Prompts that may get odd values. */
-  allowPrompts?: string | string[];
-  /** A file with accepted failures. */
-  baseline?: string;
-  /** Also fail on violated SHOULDs. */
+  /** The arguments for a tool, by its name. */
+  toolArgs?: { [tool: string]: Fields };
+  /** A bearer token that the server accepts. */
+  token?: string;
+  /** Headers of every HTTP request. */
+  headers?: { [name: string]: string };
+  /** Environment variables of the command. */
+  env?: { [name: string]: string };
+  /** How long a request may take, such as `10s`. */
+  timeout?: string;
+  /** How long a start with its handshake may take. */
+  startTimeout?: string;
+  /** Also fail on warnings. */
   strict?: boolean;
 }
 
-export interface FuzzOptions extends Options {
-  /** Call these tools too, besides those annotated with readOnlyHint; `*` stands for any text. */
-  allowTools?: string | string[];
-  /** Arguments with which a tool works, by its name. */
-  toolArgs?: { [tool: string]: Fields };
+export interface CheckOptions extends SessionOptions {
+  /** Run only these checks: an id, its beginning, or a pattern with `*`. */
+  only?: string | string[];
+  /** Prompts that may get odd values. */
+  allowPrompts?: string | string[];
+  /** Hosts and APIs in which the server must work, or `all`. */
+  profiles?: string | string[];
+  /** How long the whole run may take. */
+  budget?: string;
+  /** A file with accepted failures. */
+  baseline?: string;
+}
+
+export interface FuzzOptions extends SessionOptions {
   /** How long the run may take, `30s` without it. */
   budget?: string;
   /** How many inputs each tool, prompt and so on gets at most. */
@@ -108,8 +124,6 @@ export interface FuzzOptions extends Options {
   seed?: number;
   /** A folder of inputs that are sent first, and that gets new ones. */
   corpus?: string;
-  /** Also fail on warnings. */
-  strict?: boolean;
 }
 
 /** Its JSON Schema is that of `rehearse schema check`. */

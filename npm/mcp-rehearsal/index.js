@@ -169,11 +169,29 @@ exports.startModel = function startModel(script, { args } = {}) {
   return Model.start("model", script, args);
 };
 
-exports.check = async function check(target, { only, protocol, allowTools, allowPrompts, baseline, strict, args = [] } = {}) {
-  const allowed = { "allow-tool": allowTools, "allow-prompt": allowPrompts };
-  const options = { only, "protocol-version": protocol, ...allowed, baseline };
-  const flags = Object.entries(options).flatMap(([name, values = []]) => [values].flat().map((it) => `--${name}=${it}`));
-  const all = ["check", ...server(target), ...flags, ...(strict ? ["--strict"] : []), ...args, "--format", "json"];
+/** The options of a session with a server, and others of the command. */
+function options(target, { protocol, allowTools, toolArgs, token, headers, env, timeout, startTimeout, strict, args = [] }, own) {
+  const pairs = (values = {}, between, write = String) =>
+    Object.entries(values).map(([name, value]) => name + between + write(value));
+  const all = {
+    protocol,
+    "allow-tool": allowTools,
+    "tool-args": pairs(toolArgs, "=", JSON.stringify),
+    token,
+    header: pairs(headers, ": "),
+    env: pairs(env, "="),
+    timeout,
+    "start-timeout": startTimeout,
+    ...own,
+  };
+  const flags = Object.entries(all).flatMap(([name, values = []]) => [values].flat().map((it) => `--${name}=${it}`));
+  return [...server(target), ...flags, ...(strict ? ["--strict"] : []), ...args, "--format", "json"];
+}
+
+exports.check = async function check(target, given = {}) {
+  const { only, allowPrompts, profiles, budget, baseline } = given;
+  const own = { only, "allow-prompt": allowPrompts, profile: profiles, budget, baseline };
+  const all = ["check", ...options(target, given, own)];
   const { how, output, errors } = await finish(all);
   if (!output) throw new RehearseError(`the server cannot be checked (${how}):\n${errors}`);
   const report = JSON.parse(output);
@@ -181,11 +199,9 @@ exports.check = async function check(target, { only, protocol, allowTools, allow
   return report;
 };
 
-exports.fuzz = async function fuzz(target, { allowTools, toolArgs = {}, budget, cases, seed, corpus, strict, args = [] } = {}) {
-  const values = Object.entries(toolArgs).map(([name, it]) => `${name}=${JSON.stringify(it)}`);
-  const options = { "allow-tool": allowTools, "tool-args": values, budget, cases, seed, corpus };
-  const flags = Object.entries(options).flatMap(([name, values = []]) => [values].flat().map((it) => `--${name}=${it}`));
-  const all = ["fuzz", ...server(target), ...flags, ...(strict ? ["--strict"] : []), ...args, "--format", "json"];
+exports.fuzz = async function fuzz(target, given = {}) {
+  const { budget, cases, seed, corpus } = given;
+  const all = ["fuzz", ...options(target, given, { budget, cases, seed, corpus })];
   const { how, output, errors } = await finish(all);
   if (!output) throw new RehearseError(`the server cannot be fuzzed (${how}):\n${errors}`);
   const report = JSON.parse(output);

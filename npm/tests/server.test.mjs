@@ -170,6 +170,15 @@ test("check throws what is violated, and the command that shows it again", async
   await assert.rejects(check(url, { ...options, baseline }), /accepted\.yaml: tools\.call\.structured-present no longer matches anything/);
 });
 
+test("a server that needs a token, a header and arguments is checked with them", async (t) => {
+  const tools = [{ name: "add", annotations: { readOnlyHint: true }, inputSchema: { type: "object" }, reply: "{{ args.a }}" }];
+  const mock = await started(t, startMock({ auth: { tokens: [{ token: "of-this-test" }] }, tools }));
+  await assert.rejects(check(mock.url, { only: "tools.list" }), /--token/);
+  const session = { token: "of-this-test", headers: { "X-A": "b" }, toolArgs: { add: { a: "of this test" } }, timeout: "5s" };
+  assert.equal((await check(mock.url, { only: ["tools.list", "tools.call"], ...session })).verdict, "passed");
+  assert.ok((await mock.calls("add")).some(({ a }) => a === "of this test"));
+});
+
 test("check throws why nothing could be checked", async () => {
   await assert.rejects(check("/no/such/server"), /rehearse check: cannot-run\n.*no\/such\/server: /);
   await assert.rejects(check("a", { only: "no.such.check" }), /cannot be checked \(exit code 2\):\n.*no\.such\.check/);

@@ -5,6 +5,7 @@ export async function right(): Promise<string> {
   await using mock = await startMock({ tools: [] }, { args: ["--seed", "1"] });
   await using model = await startModel("model.yaml");
   const report: CheckReport = await check(mock.stdioCommand, { only: "tools", allowTools: ["a"], strict: true });
+  await fuzz(mock.url, { token: "t", headers: { "X-A": "b" }, startTimeout: "5s" });
   const [entry] = await mock.journal();
   const numbers: number[] = [report.totals.failed, entry!.number];
   return [await run(), model.openaiUrl, mock.url, new RehearseError("why").message, ...numbers].join();

@@ -85,6 +85,8 @@ def test_fails(mcp_mock, mcp_model):
 def test_checks(tests):
     result = tests(
         """
+from mcp_rehearsal import RehearseError
+
 BROKEN = "tools.call.structured-matches-schema"
 
 def test_report(mcp_mock, mcp_check):
@@ -103,6 +105,16 @@ def test_strict_and_allowed_tools(mcp_mock, mcp_check):
     with pytest.raises(AssertionError, match="✗ tools.list.name-charset .SHOULD"):
         mcp_check(server.url, strict=True, **options)
 
+def test_session(mcp_mock, mcp_check, mcp_fuzz):
+    tool = {"name": "add", "annotations": {"readOnlyHint": True}, "inputSchema": {"type": "object"}, "reply": "{{ args.a }}"}
+    server = mcp_mock({"auth": {"tokens": [{"token": "of-this-test"}]}, "tools": [tool]})
+    with pytest.raises(RehearseError, match="--token"):
+        mcp_check(server.url, only="tools.list")
+    session = {"token": "of-this-test", "headers": {"X-A": "b"}, "tool_args": {"add": {"a": "of this test"}}}
+    mcp_check(server.url, only=["tools.list", "tools.call"], timeout="5s", args=["--grace", "100ms"], **session)
+    assert {"a": "of this test"} in server.calls("add")
+    mcp_fuzz(server.url, budget="5s", cases=3, start_timeout="20s", **session)
+
 def test_baseline(mcp_mock, mcp_check, tmp_path):
     baseline = tmp_path / "accepted.yaml"
     for check in BROKEN, "tools.list.name-unique":
@@ -116,7 +128,7 @@ def test_no_check(mcp_check):
     mcp_check("false", only="no.check")
 """
     )
-    result.assert_outcomes(passed=4, failed=4)
+    result.assert_outcomes(passed=5, failed=4)
     result.stdout.fnmatch_lines(
         [
             "*_ test_report _*",

@@ -25,25 +25,33 @@ def check(
     protocol: Words = (),
     allow_tools: Words = (),
     allow_prompts: Words = (),
+    tool_args: Optional[Mapping[str, Any]] = None,
+    profiles: Words = (),
     baseline: Optional[Path] = None,
     strict: bool = False,
+    token: Optional[str] = None,
+    headers: Optional[Mapping[str, str]] = None,
+    env: Optional[Mapping[str, str]] = None,
+    timeout: Optional[str] = None,
+    start_timeout: Optional[str] = None,
+    budget: Optional[str] = None,
+    args: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Checks a server, a command or a URL, against the specification. Returns the report.
 
     Raises AssertionError if the verdict is that it failed, RehearseError if nothing could be checked.
     """
     __tracebackhide__ = True
-    options = [*_target(server), "--format", "json", *_repeated("--only", only)]
-    options += [*_repeated("--protocol-version", protocol), *_repeated("--allow-tool", allow_tools)]
-    options += _repeated("--allow-prompt", allow_prompts)
-    options += ["--baseline", os.fspath(baseline)] if baseline else []
-    done = _rehearse("check", *options, *(["--strict"] if strict else []))
+    options = [*_session(server, protocol, allow_tools, tool_args, token, headers, env), *_repeated("--only", only)]
+    options += [*_repeated("--allow-prompt", allow_prompts), *_repeated("--profile", profiles)]
+    options += _options(timeout=timeout, start_timeout=start_timeout, budget=budget, baseline=baseline, strict=strict)
+    done = _rehearse("check", *options, *args)
     report: dict[str, Any] = json.loads(done.stdout or "{}")
     if done.returncode == 1:
         raise AssertionError(_describe(report))
     if done.returncode:
         errors = [f"{it['target']}: {it['error']}" for it in report.get("servers", []) if it["error"]]
-        why = "\n".join(errors) or done.stderr or "nothing was tested"
+        why = "\n".join(errors or _reasons(report)) or done.stderr or "nothing was tested"
         raise RehearseError(f"the server cannot be checked (exit code {done.returncode}):\n{why}")
     return report
 
@@ -51,6 +59,7 @@ def check(
 def fuzz(
     server: Union[str, Sequence[str]],
     *,
+    protocol: Words = (),
     allow_tools: Words = (),
     tool_args: Optional[Mapping[str, Any]] = None,
     budget: str = "30s",
@@ -58,18 +67,22 @@ def fuzz(
     seed: int = 1,
     corpus: Optional[Path] = None,
     strict: bool = False,
+    token: Optional[str] = None,
+    headers: Optional[Mapping[str, str]] = None,
+    env: Optional[Mapping[str, str]] = None,
+    timeout: Optional[str] = None,
+    start_timeout: Optional[str] = None,
+    args: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Looks for inputs that break a server, a command or a URL. Returns the report.
 
     Raises AssertionError if a bug was found, RehearseError if nothing could be tried.
     """
     __tracebackhide__ = True
-    options = [*_target(server), "--format", "json", "--budget", budget, "--seed", str(seed)]
-    options += [*_repeated("--allow-tool", allow_tools), *(["--strict"] if strict else [])]
-    options += _repeated("--tool-args", [f"{name}={json.dumps(args)}" for name, args in (tool_args or {}).items()])
-    options += [] if cases is None else ["--cases", str(cases)]
-    options += ["--corpus", os.fspath(corpus)] if corpus else []
-    done = _rehearse("fuzz", *options)
+    options = _session(server, protocol, allow_tools, tool_args, token, headers, env)
+    options += _options(timeout=timeout, start_timeout=start_timeout, budget=budget, cases=cases, seed=seed)
+    options += _options(corpus=corpus, strict=strict)
+    done = _rehearse("fuzz", *options, *args)
     report: dict[str, Any] = json.loads(done.stdout or "{}")
     if done.returncode == 1:
         lines = ["an input breaks the server"]
@@ -112,6 +125,40 @@ def _target(server: Union[str, Sequence[str]]) -> list[str]:
     kinds = {"http": "--http", "https": "--http", "ws": "--ws", "wss": "--ws"}
     kind = kinds.get(scheme, "--stdio") if separator else "--stdio"
     return ["--sse" if kind == "--http" and server.endswith("/sse") else kind, server]
+
+
+def _session(
+    server: Union[str, Sequence[str]],
+    protocol: Words,
+    allow_tools: Words,
+    tool_args: Optional[Mapping[str, Any]],
+    token: Optional[str],
+    headers: Optional[Mapping[str, str]],
+    env: Optional[Mapping[str, str]],
+) -> list[str]:
+    """The options of a session with a server, and of a report as JSON."""
+    options = [*_target(server), "--format", "json", *_options(token=token)]
+    options += [*_repeated("--protocol", protocol), *_repeated("--allow-tool", allow_tools)]
+    options += _repeated("--tool-args", [f"{name}={json.dumps(it)}" for name, it in (tool_args or {}).items()])
+    options += _repeated("--header", [f"{name}: {value}" for name, value in (headers or {}).items()])
+    return options + _repeated("--env", [f"{name}={value}" for name, value in (env or {}).items()])
+
+
+def _options(**values: Any) -> list[str]:
+    """Options with their values. None and False are left out."""
+    options = []
+    for name, value in values.items():
+        flag = f"--{name.replace('_', '-')}"
+        if value is not None and value is not False:
+            options.append(flag if value is True else f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return options
+
+
+def _reasons(report: dict[str, Any]) -> list[str]:
+    """Why nothing was tested."""
+    versions = [version for server in report.get("servers", []) for version in server["versions"]]
+    checks = [check for version in versions for check in version["checks"] if check["verdict"] == "not-tested"]
+    return list(dict.fromkeys(check["reason"] for check in checks if "reason" in check))[:_FOUND]
 
 
 def _repeated(option: str, values: Words) -> list[str]:
