@@ -20,7 +20,6 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
@@ -41,9 +40,9 @@ use super::{
     sinks::Sinks,
     spans::OtlpArgs,
     style,
+    tool_permission_args::ToolPermissionArgs,
 };
 use rehearse_check::{CheckEvent, CheckOptions, RecordSink, Tokens, check, target_text};
-use rehearse_client::ToolPermission;
 use rehearse_conformance::Role;
 use rehearse_document::{nearest, text::matches_wildcard};
 use rehearse_protocol::{UnknownVersion, Version, trace_file::ConnectionInfo};
@@ -84,20 +83,13 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     otlp: OtlpArgs,
     /// Check only this version, or `all` in full (repeatable)
-    #[arg(long = "protocol-version", alias = "protocol", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
+    #[arg(long = "protocol", alias = "protocol-version", hide_short_help = true, value_name = "VERSION", value_parser = versions)]
     versions: Vec<CheckedVersions>,
-    /// Call these tools too; `*` stands for any text (repeatable)
-    #[arg(long = "allow-tool", value_name = "NAME")]
-    allowed_tools: Vec<String>,
+    #[command(flatten)]
+    tools: ToolPermissionArgs,
     /// Vary the arguments of these prompts, too (repeatable)
     #[arg(long = "allow-prompt", hide_short_help = true, value_name = "NAME")]
     varied_prompts: Vec<String>,
-    /// The arguments for a tool (repeatable)
-    #[arg(long = "tool-args", hide_short_help = true, value_name = "NAME=JSON", value_parser = tool_args)]
-    tool_args: Vec<(String, Value)>,
-    /// A bearer token that the server accepts
-    #[arg(long, value_name = "TOKEN")]
-    token: Option<String>,
     /// A bearer token that lacks scopes for some requests
     #[arg(long, hide_short_help = true, value_name = "TOKEN")]
     token_low_scope: Option<String>,
@@ -114,16 +106,16 @@ pub(super) struct CheckArgs {
     #[arg(long, hide_short_help = true)]
     sdk: bool,
     /// Also count harm, such as hidden characters
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     safety: bool,
     /// How long the whole run may take
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "3m", value_parser = duration)]
     budget: Duration,
     /// Timeout of a start with its handshake
-    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "30s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "30s", value_parser = duration)]
     start_timeout: Duration,
     /// How long one request may take
-    #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "10s", value_parser = duration)]
     timeout: Duration,
     /// When silence counts as silence
     #[arg(long, hide_short_help = true, value_name = "DURATION", default_value = "300ms", value_parser = duration)]
@@ -165,12 +157,6 @@ fn versions(text: &str) -> Result<CheckedVersions, UnknownVersion> {
     text.parse().map(CheckedVersions::One)
 }
 
-pub(super) fn tool_args(text: &str) -> Result<(String, Value), String> {
-    let (name, json) = text.split_once('=').ok_or("it is not of the form NAME=JSON")?;
-    let arguments = serde_json::from_str(json).map_err(|error| format!("the arguments are not JSON: {error}"))?;
-    Ok((name.to_owned(), arguments))
-}
-
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(CheckedRole::Client(args)) = &args.role {
         return client::run(args);
@@ -183,7 +169,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         return Ok(exit);
     }
     if args.profiles.iter().any(|name| name == "list") {
-        return profiles::list(report.format).map(|()| Exit::Success);
+        return profiles::list(report.output.format).map(|()| Exit::Success);
     }
     let profiles = profiles::select(&args.profiles)?;
     let baseline = report.read_baseline()?;
@@ -193,8 +179,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         print_no_servers();
         return Ok(Exit::NothingSelected);
     }
-    let is_sarif = report.format == Format::Sarif;
-    let directory = if is_sarif { repository::sarif_directory(&servers)? } else { PathBuf::new() };
+    if report.output.format == Format::Sarif {
+        repository::check_places(&servers)?;
+    }
     let mut checked = report.begin();
     let sinks = Sinks::open(args.trace_file.as_deref(), &args.otlp)?;
     let is_interrupted = match &args.trace {
@@ -205,11 +192,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         None => block_on_guarded(args.check(&servers, &sinks, &profiles, &mut checked))?,
     };
     report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
-    if is_sarif {
-        let servers = checked.servers.iter_mut().map(|server| (&server.target, &mut server.place));
-        repository::keep_places_in(&directory, servers);
-    }
-    let exit = report.write(checked, directory)?;
+    let exit = report.write(checked)?;
     sinks.finish()?;
     Ok(exit)
 }
@@ -222,7 +205,7 @@ impl CheckArgs {
             request_timeout: self.timeout,
             grace: self.grace,
             budget: self.budget,
-            tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
+            tools: self.tools.permission(),
             varied_prompts: self.varied_prompts.clone(),
             tokens: self.tokens(),
             counts_sdk: self.sdk,
@@ -244,7 +227,7 @@ impl CheckArgs {
 
     fn tokens(&self) -> Tokens {
         Tokens {
-            valid: self.token.clone(),
+            valid: self.target.token().map(ToOwned::to_owned),
             low_scope: self.token_low_scope.clone(),
             expired: self.token_expired.clone(),
             wrong_audience: self.token_wrong_audience.clone(),
@@ -275,7 +258,7 @@ impl CheckArgs {
             progress.begin(&secrets.hidden(&target_text(&server.resolved.config.target)), number, servers.len());
             let mut params = server.resolved.config.clone();
             params.shutdown = stop.clone();
-            params.authorizer = stored_authorizer(server).filter(|_| self.token.is_none());
+            params.authorizer = stored_authorizer(server).filter(|_| self.target.token().is_none());
             let secrets = &secrets.clone().merge_tokens(params.authorizer.clone());
             let (sender, mut events) = unbounded_channel();
             let record_sink = recorded(sinks, server, secrets);
@@ -304,8 +287,7 @@ impl CheckArgs {
 
     /// Warns of tools that may be called, but that no server lists.
     fn warn_of_unlisted(&self, listed: &BTreeSet<String>) {
-        let allowed = self.allowed_tools.iter().map(|name| ("--allow-tool", name));
-        for (option, name) in allowed.chain(self.tool_args.iter().map(|(name, _)| ("--tool-args", name))) {
+        for (option, name) in self.tools.names() {
             if listed.iter().any(|tool| matches_wildcard(name, tool)) {
                 continue;
             }

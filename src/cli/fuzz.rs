@@ -6,24 +6,26 @@ use std::{
 };
 
 use clap::Args;
-use serde_json::Value;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure, fuzz_corpus,
     job::Job,
-    mcp::target::{Server, TargetArgs, connection::duration},
+    mcp::target::{
+        Server, TargetArgs,
+        connection::{SessionArgs, duration},
+    },
     output,
     process_guard::block_on_guarded,
-    report::MoreReports,
+    report::OutputArgs,
     repository,
     scenario_server::scenario_server,
     secrets::Secrets,
     style,
+    tool_permission_args::ToolPermissionArgs,
 };
 use rehearse_check::target_text;
-use rehearse_client::ToolPermission;
 use rehearse_fuzz::{FuzzError, FuzzEvent, FuzzOptions, FuzzRun, Target, fuzz, inputs, plan, scenario};
 use rehearse_protocol::Protocol;
 use rehearse_report::{
@@ -47,21 +49,19 @@ Exit codes:
   2  wrong usage                   3  the server cannot be reached or started; interrupted
   4  no tool was tested";
 
+const TIMEOUT: &str = "After how long a request counts as a hang [default: by the usual time of the tool, at least 2s]";
+
 /// How many inputs of a target `--dry-run` prints, without `--cases`.
 const SHOWN: usize = 20;
 
 /// Find inputs that break a server: its tools, prompts, resources and lists
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("protocol", |it| it.hide_short_help(true)), mut_arg("timeout", |it| it.help(TIMEOUT).hide_short_help(true)))]
 pub(super) struct FuzzArgs {
     #[command(flatten)]
     target: TargetArgs,
-    /// Call these tools too; `*` stands for any text (repeatable)
-    #[arg(long = "allow-tool", value_name = "NAME")]
-    allowed_tools: Vec<String>,
-    /// Arguments with which a tool works (repeatable)
-    #[arg(long = "tool-args", value_name = "NAME=JSON", value_parser = super::check::tool_args)]
-    tool_args: Vec<(String, Value)>,
+    #[command(flatten)]
+    tools: ToolPermissionArgs,
     /// How long the run may take
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     budget: Duration,
@@ -86,28 +86,23 @@ pub(super) struct FuzzArgs {
     /// Also fail on warnings
     #[arg(long)]
     strict: bool,
-    /// Protocol version, or `auto` to negotiate the newest
-    #[arg(long, value_name = "VERSION", default_value = "auto", hide_short_help = true)]
-    protocol: Protocol,
-    /// Report format: human, json, junit or sarif
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit, Format::Sarif]))]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE", hide_short_help = true)]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    reports: MoreReports,
+    output: OutputArgs,
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
-    args.reports.check()?;
-    let server = args.target.one("--stdio or --http")?;
+    args.output.check()?;
+    let mut server = args.target.one("--stdio or --http")?;
+    let timeouts = &mut server.resolved.config.timeouts;
+    timeouts.connect = args.session.start_timeout.unwrap_or(timeouts.connect);
     if args.dry_run {
         return dry_run(args, &server);
     }
-    let is_sarif = args.format == Format::Sarif;
-    let directory = if is_sarif { repository::sarif_directory(std::slice::from_ref(&server))? } else { PathBuf::new() };
+    if args.output.format == Format::Sarif {
+        repository::check_places(std::slice::from_ref(&server))?;
+    }
     let corpus = args.corpus.as_deref().map(fuzz_corpus::read).transpose()?.unwrap_or_default();
     let stop = CancellationToken::new();
     let ran = block_on_guarded(args.fuzz(&server, corpus, &stop))?;
@@ -124,26 +119,23 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
         fuzz_corpus::write(folder, &interesting)?;
     }
     args.write_scenarios(&server, &result, &planned)?;
-    if is_sarif {
-        repository::keep_places_in(&directory, std::iter::once((&result.target, &mut result.place)));
-    }
     let verdict = result.verdict;
     let results = Results { fuzz: Some(result), ..Results::default() };
-    let layout = Layout { width: style::width(), is_verbose: true, directory, ..Layout::default() };
-    args.reports
-        .write_with(results, args.format, args.output.as_deref(), |results| results.render(args.format, &layout))?;
+    let layout = Layout { width: style::width(), is_verbose: true, ..Layout::default() };
+    args.output.write(results, &layout)?;
     Ok(verdict.into())
 }
 
 impl FuzzArgs {
     fn options(&self) -> FuzzOptions {
         FuzzOptions {
-            tools: ToolPermission { allowed: self.allowed_tools.clone(), arguments: self.tool_args.clone() },
+            tools: self.tools.permission(),
             seed: self.seed,
             budget: self.budget,
             cases: self.cases,
             is_hostile: !self.no_hostile,
-            protocol: self.protocol,
+            protocol: self.session.protocol.unwrap_or(Protocol::Auto),
+            timeout: self.session.timeout,
             ..FuzzOptions::default()
         }
     }

@@ -47,6 +47,7 @@ mod sources;
 mod spans;
 mod style;
 mod terminal_user;
+mod tool_permission_args;
 mod trace;
 mod trace_file;
 mod usage_hint;
@@ -291,6 +292,8 @@ fn full_help(command: clap::Command) -> clap::Command {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -301,13 +304,59 @@ mod tests {
     #[test]
     fn help_fits_a_screen() {
         fn check(command: &clap::Command, path: &[&str]) {
-            for (flag, max_lines, root) in [("-h", 40, Cli::command()), ("--help", 80, full_help(Cli::command()))] {
+            for (flag, max_lines, root) in [("-h", 40, Cli::command()), ("--help", 84, full_help(Cli::command()))] {
                 let help = root.try_get_matches_from([path, &[flag]].concat()).expect_err("help").to_string();
                 assert!(help.lines().count() <= max_lines, "{} lines: {help}", help.lines().count());
             }
             command.get_subcommands().for_each(|command| check(command, &[path, &[command.get_name()]].concat()));
         }
         check(&Cli::command(), &["rehearse"]);
+    }
+
+    /// What every command that opens a session has.
+    const SESSION: [&str; 12] = [
+        "mcp-config",
+        "config",
+        "dialect",
+        "stdio",
+        "http",
+        "sse",
+        "ws",
+        "header",
+        "token",
+        "env",
+        "timeout",
+        "start-timeout",
+    ];
+
+    /// Commands that name a server and open no session of MCP with it, or only where they run scenarios.
+    const OTHERS: [&str; 3] = ["auth", "list-servers", "run"];
+
+    #[test]
+    fn every_command_that_opens_a_session_has_the_same_options() {
+        fn check(command: &clap::Command, values: &mut BTreeMap<String, String>) {
+            let longs: Vec<_> = command.get_arguments().filter_map(|it| Some((it.get_long()?, it))).collect();
+            let has = |name: &str| longs.iter().any(|(long, _)| *long == name);
+            if has("http") && !OTHERS.contains(&command.get_name()) {
+                let missing: Vec<_> = SESSION.iter().filter(|name| !has(name)).collect();
+                assert!(missing.is_empty(), "{}: {missing:?}", command.get_name());
+                let protocol = longs.iter().find(|(long, _)| *long == "protocol").expect("--protocol").1;
+                assert_eq!(protocol.get_all_aliases(), Some(vec!["protocol-version"]), "{}", command.get_name());
+                // Such an option takes the same thing everywhere.
+                let is_same =
+                    |long: &str| SESSION.contains(&long) || ["protocol", "allow-tool", "tool-args"].contains(&long);
+                for (long, option) in longs.iter().filter(|(long, _)| is_same(long)) {
+                    let names = option.get_value_names().unwrap_or_default();
+                    let value = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                    let known = values.entry((*long).to_owned()).or_insert_with(|| value.clone());
+                    assert_eq!(*known, value, "{} --{long}", command.get_name());
+                }
+            }
+            command.get_subcommands().for_each(|command| check(command, values));
+        }
+        let mut values = BTreeMap::new();
+        check(&Cli::command(), &mut values);
+        assert!(values.contains_key("tool-args"));
     }
 
     #[test]

@@ -26,8 +26,19 @@ Examples:
 Without --gate, the exit code only says whether the report was written, and is 3 if a part of --shard \
 is missing.";
 
-const FORMATS: &[Format] =
-    &[Format::Html, Format::Junit, Format::Sarif, Format::Markdown, Format::Json, Format::Github, Format::GithubOutput];
+/// The formats of a report; a run also has text.
+const FORMATS: [Format; 10] = [
+    Format::Html,
+    Format::Junit,
+    Format::Sarif,
+    Format::Markdown,
+    Format::Json,
+    Format::Github,
+    Format::GithubOutput,
+    Format::Badge,
+    Format::Shields,
+    Format::Human,
+];
 
 /// Make one report from results: HTML, JUnit, SARIF, Markdown or annotations
 #[derive(Debug, Args)]
@@ -36,9 +47,10 @@ pub(super) struct ReportArgs {
     /// Results of `rehearse run`, `check`, `diff`, `fuzz` or `bench` with --format json; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// html, junit, sarif, md, json, github (annotations) or github-output (verdict and counts)
+    /// html, junit, sarif, md, json, github (annotations), github-output (verdict and counts), badge (SVG) or shields
+    /// (JSON for a badge)
     /// [default: by the name of --output; or md]
-    #[arg(long, value_name = "FORMAT", value_parser = Format::among(FORMATS))]
+    #[arg(long, value_name = "FORMAT", value_parser = Format::among(&FORMATS[..9]))]
     format: Option<Format>,
     /// Write the report to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
@@ -54,12 +66,18 @@ pub(super) struct ReportArgs {
     part: bool,
 }
 
-/// The reports of a run besides the one that `--format` chooses.
-#[derive(Debug, Default, Args)]
-pub(super) struct MoreReports {
-    /// Also write .html, .xml (JUnit), .sarif, .md or .json (repeatable)
+/// The reports of a run.
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// Report format, such as json, junit, sarif, html, md or github
+    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = Format::among(&FORMATS))]
+    pub(super) format: Format,
+    /// Write the report to a file instead of standard output
+    #[arg(short, long, hide_short_help = true, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Also write .html, .xml (JUnit), .sarif, .md, .json or .svg (repeatable)
     #[arg(long = "report", value_name = "FILE", value_parser = report_file)]
-    files: Vec<(PathBuf, Format)>,
+    others: Vec<(PathBuf, Format)>,
 }
 
 fn report_file(path: &str) -> Result<(PathBuf, Format), UnknownFormat> {
@@ -119,27 +137,36 @@ impl From<Verdict> for Exit {
     }
 }
 
-impl MoreReports {
+impl OutputArgs {
+    /// The files besides that of `--output`.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.files.iter().map(|(path, _)| &**path)
+        self.others.iter().map(|(path, _)| &**path)
     }
 
-    /// Writes a result without its secrets: in its own format to a file or to standard output, and as each of the others.
+    /// Writes a result without its secrets, with this layout where it is text.
     ///
     /// # Errors
-    /// One cannot be written.
+    /// A report cannot be written.
+    pub(super) fn write(&self, results: Results, layout: &Layout) -> Result<(), Failure> {
+        self.write_with(results, |results| match self.format {
+            Format::Human => Ok(results.render(Format::Human, layout)),
+            format => render(format, results),
+        })
+    }
+
+    /// As [`OutputArgs::write`], with other words in the report of `--format`.
+    ///
+    /// # Errors
+    /// A report cannot be written.
     pub(super) fn write_with(
         &self,
         results: Results,
-        format: Format,
-        output: Option<&Path>,
-        own: impl FnOnce(&mut Results) -> Vec<u8>,
+        own: impl FnOnce(&mut Results) -> Result<Vec<u8>, Failure>,
     ) -> Result<(), Failure> {
         let mut results = Secrets::known().hidden_in_results(results)?;
-        output::write_report(&own(&mut results), format, output)?;
         // SARIF changes paths.
-        let (sarif, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|(_, format)| *format == Format::Sarif);
-        let mut written = Ok(());
+        let (sarif, others): (Vec<_>, Vec<_>) = self.others.iter().partition(|(_, format)| *format == Format::Sarif);
+        let mut written = output::write_report(&own(&mut results)?, self.format, self.output.as_deref());
         for (path, format) in others.into_iter().chain(sarif) {
             match render(*format, &mut results) {
                 // The others are written nevertheless.
@@ -156,7 +183,7 @@ impl MoreReports {
     /// # Errors
     /// A folder does not exist, or a file is a folder.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        for (path, _) in &self.files {
+        for (path, _) in &self.others {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
                 let why = if path.is_dir() { "it is a folder" } else { "its folder does not exist" };

@@ -30,15 +30,15 @@ pub(super) fn place(server: &Server) -> Option<ConfigPlace> {
     Some(ConfigPlace { file: server.written.source.name.clone(), line, column, server: server.name().to_owned() })
 }
 
-/// The folder to which the paths of SARIF are relative: that of the repository.
+/// Checks that a SARIF report will have places.
 ///
 /// # Errors
-/// No server is described in a file of it: a result without a place would make the whole file invalid.
-pub(super) fn sarif_directory(servers: &[Server]) -> Result<PathBuf, Failure> {
+/// No server is described in a file of the repository: a result without a place would make the whole file invalid.
+pub(super) fn check_places(servers: &[Server]) -> Result<(), Failure> {
     let root = root();
     let places = servers.iter().filter_map(place);
     match places.into_iter().any(|place| inside(&root, Path::new(&place.file)).is_some()) {
-        true => Ok(root),
+        true => Ok(()),
         false => Err(Failure::Usage(NO_PLACE.to_owned())),
     }
 }

@@ -33,7 +33,7 @@ use super::{
     process_guard::{install_guard, runtime},
     profile::host_named,
     replay::{PreparedReplay, ReplayArgs},
-    report::MoreReports,
+    report::OutputArgs,
     secrets::Secrets,
     shard::ShardArgs,
     sinks::Sinks,
@@ -122,15 +122,8 @@ pub(super) struct RunArgs {
     trace_file: Option<PathBuf>,
     #[command(flatten)]
     otlp: OtlpArgs,
-    /// Report format: human, json or junit
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit]))]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    reports: MoreReports,
+    output: OutputArgs,
     #[command(flatten)]
     watch: WatchArgs,
     #[command(flatten)]
@@ -155,14 +148,14 @@ impl From<ScenarioError> for Failure {
 }
 
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
-    args.reports.check()?;
+    args.output.check()?;
     if let Some(replay) = args.replay.prepare()? {
         return run_replay(&args, replay);
     }
     if !args.watch.is_set() {
         return run_scenarios(&args, None).map(|outcome| outcome.exit);
     }
-    let written = args.reports.paths().chain(args.trace_file.as_deref());
+    let written = args.output.paths().chain(args.trace_file.as_deref());
     watch(&args.watch, written, || find(&args.paths), |only| run_scenarios(&args, only))
 }
 
@@ -189,7 +182,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         return Ok(Outcome::without_run(Exit::NothingSelected));
     }
     if args.list {
-        return list(&plan, args.format).map(|()| Outcome::without_run(Exit::Success));
+        return list(&plan, args.output.format).map(|()| Outcome::without_run(Exit::Success));
     }
     let plays = plan.cells().any(|(scenario, ..)| scenario.has_evals());
     if plays && args.repeat.get() > 1 {
@@ -285,8 +278,7 @@ fn report(args: &RunArgs, mut result: RunResult) -> Result<Verdict, Failure> {
     let verdict = result.verdict();
     let results = Results { run: Some(result), ..Results::default() };
     let layout = Layout { width: super::style::width(), trace: args.trace, is_verbose: true, ..Layout::default() };
-    args.reports
-        .write_with(results, args.format, args.output.as_deref(), |results| results.render(args.format, &layout))?;
+    args.output.write(results, &layout)?;
     Ok(verdict)
 }
 

@@ -19,7 +19,7 @@ fn a_server_that_never_answers_costs_no_more_than_the_budget() {
         "3s",
         "--timeout",
         "1s",
-        "--protocol-version",
+        "--protocol",
         "2025-11-25",
     ]);
     let checks = ["--only", "rpc.timeout", "--only", "tools", "--only", "ping"];

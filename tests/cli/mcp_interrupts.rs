@@ -127,7 +127,7 @@ fn an_interrupted_attempt_to_connect_leaves_no_process() {
 #[test]
 fn an_interrupted_check_reports_what_it_knows_and_leaves_no_process() {
     let deaf = "sh -c 'sleep 4346; true'";
-    let check = Rehearse::new().args(["check", "--protocol-version", "2025-11-25", "--stdio", deaf]);
+    let check = Rehearse::new().args(["check", "--protocol", "2025-11-25", "--stdio", deaf]);
     let (mut checking, processes) = started(check, ["sleep 4346"]);
     checking.signal("TERM");
     checking.stderr_line("interrupted: reporting what was found so far");

@@ -94,7 +94,7 @@ fn target(script: &str) -> String {
 
 /// Checks the shop of the console page in one version.
 fn shop() -> Rehearse {
-    page("check", &["check", "--stdio", &target("shop.yaml"), "--protocol-version", "2025-11-25"])
+    page("check", &["check", "--stdio", &target("shop.yaml"), "--protocol", "2025-11-25"])
 }
 
 fn json(run: &Run) -> Json {

@@ -257,12 +257,11 @@ impl Plan {
                     match (extent, elsewhere) {
                         (Extent::Whole, _) | (Extent::Protocol, None) => None,
                         (Extent::Protocol, Some(it)) => Some((index, format!("tried in {}", it.version))),
-                        (Extent::Brief, Some(it)) => Some((
-                            index,
-                            format!("tried in {}; `--protocol-version all` tries it here too", it.version),
-                        )),
+                        (Extent::Brief, Some(it)) => {
+                            Some((index, format!("tried in {}; `--protocol all` tries it here too", it.version)))
+                        }
                         (Extent::Brief, None) => {
-                            Some((index, "`--protocol-version all` tries more in this version".to_owned()))
+                            Some((index, "`--protocol all` tries more in this version".to_owned()))
                         }
                     }
                 });

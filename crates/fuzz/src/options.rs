@@ -26,6 +26,8 @@ pub struct FuzzOptions {
     pub corpus: Vec<FuzzInput>,
     /// The version that the client asks for.
     pub protocol: Protocol,
+    /// After how long a request counts as a hang; by the usual time of its target if there is none.
+    pub timeout: Option<Duration>,
     /// Gets the progress.
     pub events: Option<UnboundedSender<FuzzEvent>>,
     /// Ends the run.
@@ -42,6 +44,7 @@ impl Default for FuzzOptions {
             is_hostile: true,
             corpus: Vec::new(),
             protocol: Protocol::Auto,
+            timeout: None,
             events: None,
             stop: CancellationToken::new(),
         }

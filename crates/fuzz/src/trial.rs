@@ -72,6 +72,8 @@ pub(crate) struct Trial<'t> {
     /// How many requests had no answer, and whether a bug says why.
     unanswered: usize,
     is_explained: bool,
+    /// How long a request may take, if the user said it.
+    timeout: Option<Duration>,
     most: usize,
 }
 
@@ -98,6 +100,7 @@ impl<'t> Trial<'t> {
             unanswered: 0,
             is_explained: false,
             most: options.cases.unwrap_or(usize::MAX),
+            timeout: options.timeout,
         }
     }
 
@@ -110,7 +113,8 @@ impl<'t> Trial<'t> {
 
     /// How long a request may take. Before the usual time is known, only the patience of the client counts.
     fn limit(&self) -> Duration {
-        if self.good.is_some() { (self.usual * FACTOR).max(SHORTEST_LIMIT) } else { FIRST_LIMIT }
+        let usual = if self.good.is_some() { (self.usual * FACTOR).max(SHORTEST_LIMIT) } else { FIRST_LIMIT };
+        self.timeout.unwrap_or(usual)
     }
 
     /// What is wrong with the outcome of this input.

@@ -14,26 +14,27 @@ use super::{
     job::{INTERRUPTED_AGAIN, Job},
     mcp::target::{
         Server, TargetsArgs,
-        connection::{duration, pause},
+        connection::{SessionArgs, duration, pause},
         print_no_servers,
     },
     process_guard::{block_on_guarded, program},
-    report::MoreReports,
+    report::OutputArgs,
     secrets::Secrets,
     shard,
     spans::{OtlpArgs, SpanExporter, random_trace},
     style,
+    tool_permission_args::ToolPermissionArgs,
 };
 use rehearse_bench::{
     BenchCall, BenchOptions, BenchSink, BenchTarget, Extent, Threshold, bench_calls, bench_discovery, compare,
     find_max_rate, judge,
 };
 use rehearse_check::target_text;
-use rehearse_client::{CommandSpec, ServerParams, Target, ToolPermission};
+use rehearse_client::{CommandSpec, ServerParams, Target};
 use rehearse_document::text::utf8;
 use rehearse_protocol::{List, Operation, Protocol, Transport, trace_file::ConnectionInfo};
 use rehearse_report::{
-    Format, Layout, Shard,
+    Layout, Shard,
     bench::{BenchResult, FORMAT, readable},
     summary::Results,
 };
@@ -83,7 +84,7 @@ struct DiscoveryArgs {
 const CALL_EXAMPLES: &str = "\
 Examples:
   rehearse bench call --http URL                              all tools with readOnlyHint in turn
-  rehearse bench call files --tool read --args '{\"path\": \"a.txt\"}' --in-flight 8
+  rehearse bench call files --tool read --tool-args 'read={\"path\": \"a.txt\"}' --in-flight 8
   rehearse bench call --http URL --rate 500 --duration 1m     500 per second, at fixed times
   rehearse bench call --http URL_A --http URL_B --tool echo   two servers in turns, compared
   rehearse bench call files --format json --output base.json
@@ -111,9 +112,6 @@ struct CallArgs {
     /// Call this tool (repeatable) [default: each tool with readOnlyHint]
     #[arg(long = "tool", value_name = "NAME")]
     tools: Vec<String>,
-    /// The arguments of the tool [default: made from its schema]
-    #[arg(long, value_name = "JSON", requires = "tools", value_parser = object)]
-    args: Option<Map<String, Value>>,
     /// Read this resource (repeatable)
     #[arg(long = "resource", value_name = "URI", hide_short_help = true)]
     resources: Vec<String>,
@@ -150,15 +148,19 @@ struct CallArgs {
     /// Begin to measure at this time in UTC, such as 2026-11-27T14:00:00Z
     #[arg(long, value_name = "TIME", hide_short_help = true, requires = "shard", value_parser = future)]
     start_at: Option<SystemTime>,
-    /// Call these tools although they have no readOnlyHint; `*` stands for any text (repeatable)
-    #[arg(long = "allow-tool", value_name = "NAME")]
-    allowed_tools: Vec<String>,
+    #[command(flatten)]
+    permission: ToolPermissionArgs,
     #[command(flatten)]
     common: CommonArgs,
 }
 
+/// How long one request may take, unless the user says more.
+const LONGEST_REQUEST: Duration = Duration::from_secs(10);
+
 /// What both benchmarks have.
 #[derive(Debug, Args)]
+#[command(mut_arg("protocol", |it| it.hide_short_help(true)))]
+#[command(mut_arg("timeout", |it| it.help("How long one request may take [default: 10s]").hide_short_help(true)))]
 struct CommonArgs {
     /// Servers of a config [default: all enabled servers]
     #[arg(value_name = "SERVER")]
@@ -175,38 +177,20 @@ struct CommonArgs {
     /// How long to send requests before measuring; `discovery` does one instead
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = pause, default_value = "1s")]
     warmup: Duration,
-    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    start_timeout: Option<Duration>,
-    /// How long one request may take
-    #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = duration, default_value = "10s")]
-    timeout: Duration,
-    /// Protocol version, or `auto` to negotiate the newest
-    #[arg(long, value_name = "VERSION", hide_short_help = true, default_value = "auto", alias = "protocol-version")]
-    protocol: Protocol,
     /// Fail if this is true of any measure (repeatable)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Threshold>,
     /// Fail if a server is slower than in this result, a file of --format json
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Report format: human or json
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    #[arg(value_parser = Format::among(&[Format::Human, Format::Json]))]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    reports: MoreReports,
+    output: OutputArgs,
     #[command(flatten)]
     otlp: OtlpArgs,
     #[command(flatten)]
+    session: SessionArgs,
+    #[command(flatten)]
     target: TargetsArgs,
-}
-
-fn object(text: &str) -> Result<Map<String, Value>, String> {
-    serde_json::from_str(text).map_err(|error| format!("not a JSON object: {error}"))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -255,7 +239,7 @@ impl CallArgs {
             rate: self.rate,
             max_total: self.max_total,
             start_at: self.start_at,
-            tools: ToolPermission { allowed: self.allowed_tools.clone(), ..ToolPermission::default() },
+            tools: self.permission.permission(),
             ..self.common.options()
         };
         if self.find_max.is_some() && self.common.duration.is_none() {
@@ -278,7 +262,11 @@ impl CallArgs {
         if let Some(path) = &self.scenario {
             return mix::read(path);
         }
-        let tools = self.tools.iter().map(|name| Operation::call(name, self.args.clone()));
+        let permission = self.permission.permission();
+        let tools = self
+            .tools
+            .iter()
+            .map(|name| Operation::call(name, permission.given(name).and_then(Value::as_object).cloned()));
         let resources = self.resources.iter().map(|uri| Operation::read(uri));
         let prompts = self.prompts.iter().map(|name| Operation::get(name, Some(Map::new())));
         let lists = self.list_tools.then(|| Operation::list(List::Tools));
@@ -292,10 +280,10 @@ impl CommonArgs {
     fn options(&self) -> BenchOptions {
         let duration = self.duration.unwrap_or(Duration::from_secs(10));
         BenchOptions {
-            protocol: self.protocol,
+            protocol: self.session.protocol.unwrap_or(Protocol::Auto),
             extent: self.requests.map_or(Extent::Duration(duration), Extent::Requests),
             warmup: self.warmup,
-            timeout: self.timeout,
+            timeout: self.session.timeout.unwrap_or(LONGEST_REQUEST),
             ..BenchOptions::default()
         }
     }
@@ -309,7 +297,7 @@ impl CommonArgs {
         options: &BenchOptions,
         bench: impl AsyncFnOnce(&[BenchTarget]) -> BenchResult,
     ) -> Result<Exit, Failure> {
-        self.reports.check()?;
+        self.output.check()?;
         let base = self.against.as_deref().map(read_result).transpose()?;
         let servers = match self.scripts.is_empty() {
             true => self.target.selected(&self.servers)?,
@@ -318,7 +306,7 @@ impl CommonArgs {
         };
         let mut targets: Vec<_> = servers.iter().map(|server| bench_target(server, &options.stop)).collect();
         targets.extend(self.mocks(&options.stop)?);
-        if let Some(limit) = self.start_timeout {
+        if let Some(limit) = self.session.start_timeout {
             targets.iter_mut().for_each(|target| target.params.timeouts.connect = limit);
         }
         if targets.is_empty() {
@@ -345,9 +333,7 @@ impl CommonArgs {
         judge(&self.fail_if, &mut result);
         let verdict = result.verdict;
         let results = Results { bench: Some(result), ..Results::default() };
-        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
-            results.render(self.format, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })
-        })?;
+        self.output.write(results, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })?;
         Ok(verdict.into())
     }
 

@@ -11,8 +11,6 @@ use rehearse_system::program::quoted;
 /// What a repeated check has in common with this one.
 #[derive(Debug)]
 pub(super) struct Again {
-    /// The options that name config files.
-    sources: Vec<String>,
     headers: Vec<String>,
     env: Vec<String>,
     /// The options that decide what is sent.
@@ -25,11 +23,10 @@ impl Again {
             values.flat_map(|value| [flag.to_owned(), value]).collect()
         };
         let mut options = Vec::new();
-        options.extend(pairs("--protocol-version", &mut args.versions.iter().map(ToString::to_string)));
-        options.extend(pairs("--allow-tool", &mut args.allowed_tools.iter().cloned()));
+        options.extend(pairs("--protocol", &mut args.versions.iter().map(ToString::to_string)));
+        options.extend(args.tools.pairs().flat_map(|(flag, value)| [flag.to_owned(), value]));
         options.extend(pairs("--allow-prompt", &mut args.varied_prompts.iter().cloned()));
-        options.extend(pairs("--tool-args", &mut args.tool_args.iter().map(|(name, json)| format!("{name}={json}"))));
-        if args.token.is_some() {
+        if args.target.token().is_some() {
             options.extend(["--token", "TOKEN"].map(ToOwned::to_owned));
         }
         if args.sdk {
@@ -38,7 +35,6 @@ impl Again {
         options.extend(["--seed".to_owned(), args.report.seed.to_string()]);
         let (headers, env) = args.target.pairs();
         Again {
-            sources: args.target.sources(),
             headers: pairs("--header", &mut headers.iter().cloned()),
             env: pairs("--env", &mut env.iter().cloned()),
             options,
@@ -54,7 +50,7 @@ impl Again {
             words.extend(if is_process { self.env.clone() } else { self.headers.clone() });
         } else {
             words.push(server.name().to_owned());
-            words.extend(self.sources.clone());
+            words.extend(server.sources.clone());
         }
         let words = words.iter().chain(&self.options);
         words.fold("rehearse check".to_owned(), |mut line, word| {

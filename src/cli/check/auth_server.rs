@@ -1,6 +1,6 @@
 //! `rehearse check --auth-server`: an authorization server against the RFCs that MCP builds on.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &CheckArgs, named: Option<&str>) -> Result<Exit, Failure
     if let Some(exit) = report.list(Role::Issuer)? {
         return Ok(exit);
     }
-    if report.format == Format::Sarif {
+    if report.output.format == Format::Sarif {
         return Err(Failure::Usage(NO_PLACE.to_owned()));
     }
     let baseline = report.read_baseline()?;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &CheckArgs, named: Option<&str>) -> Result<Exit, Failure
     let mut checked = report.begin();
     let is_interrupted = block_on_guarded(check(args, named, servers.first(), &mut checked))?;
     report.conclude(&mut checked, baseline, true, is_interrupted)?;
-    report.write(checked, PathBuf::new())
+    report.write(checked)
 }
 
 /// Checks the authorization server, or those that the server names. Returns whether it was interrupted.

@@ -6,7 +6,6 @@ mod attach;
 use std::{
     ffi::OsString,
     net::SocketAddr,
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -125,7 +124,7 @@ pub(super) struct ClientArgs {
 
 pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if args.list_acts {
-        return list_acts(args.report.format);
+        return list_acts(args.report.output.format);
     }
     if let Some(exit) = args.report.list(Role::Client)? {
         return Ok(exit);
@@ -137,7 +136,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if let Some(wrong) = quoted_command(&args.command) {
         return Err(Failure::Usage(wrong));
     }
-    if args.report.format == Format::Sarif {
+    if args.report.output.format == Format::Sarif {
         let message = "SARIF needs a place in a file for each result, and a client has none; use --format junit";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -190,7 +189,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     checked.shard = args.part.shard.filter(|_| !is_interrupted);
     let is_whole = args.acts.is_empty() && args.part.shard.is_none();
     args.report.conclude(&mut checked, baseline, is_whole, is_interrupted)?;
-    args.report.write(checked, PathBuf::new())
+    args.report.write(checked)
 }
 
 fn list_acts(format: Format) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::SystemTime};
 use clap::Args;
 
 use super::{baseline, checks};
-use crate::cli::{Exit, Failure, report::MoreReports, secrets::Secrets, style};
+use crate::cli::{Exit, Failure, report::OutputArgs, secrets::Secrets, style};
 use rehearse_check::selects;
 use rehearse_conformance::{Check, Role};
 use rehearse_report::{
@@ -34,18 +34,11 @@ pub(super) struct ReportArgs {
     /// Seed for names and ids
     #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Report format: human, json, junit or sarif
-    #[arg(long, value_name = "FORMAT", default_value = "human")]
-    #[arg(value_parser = Format::among(&[Format::Human, Format::Json, Format::Junit, Format::Sarif]))]
-    pub(super) format: Format,
     /// Report in the words of the official conformance suite
     #[arg(long, hide_short_help = true)]
     official_ids: bool,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, hide_short_help = true, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    reports: MoreReports,
+    pub(super) output: OutputArgs,
     /// List what was not tested, and why
     #[arg(short, long, hide_short_help = true)]
     verbose: bool,
@@ -53,7 +46,7 @@ pub(super) struct ReportArgs {
     #[arg(long, hide_short_help = true)]
     list: bool,
     /// Explain a check and exit
-    #[arg(long, value_name = "ID", conflicts_with = "list")]
+    #[arg(long, hide_short_help = true, value_name = "ID", conflicts_with = "list")]
     explain: Option<String>,
 }
 
@@ -63,9 +56,9 @@ impl ReportArgs {
     /// # Errors
     /// A pattern selects no check about the role: a mistyped id must not be a run that finds nothing.
     pub(super) fn list(&self, role: Role) -> Result<Option<Exit>, Failure> {
-        self.reports.check()?;
+        self.output.check()?;
         if let Some(id) = &self.explain {
-            return checks::explain(id, self.format).map(|()| Some(Exit::Success));
+            return checks::explain(id, self.output.format).map(|()| Some(Exit::Success));
         }
         let patterns = self.only.iter().chain(&self.required);
         let mut unknown = patterns.filter(|pattern| !checks::of(role).any(|check| selects(pattern, &check.id)));
@@ -74,9 +67,9 @@ impl ReportArgs {
         }
         if self.list {
             let selected: Vec<_> = checks::of(role).filter(|check| self.is_selected(check)).collect();
-            return checks::list(&selected, self.format).map(|()| Some(Exit::Success));
+            return checks::list(&selected, self.output.format).map(|()| Some(Exit::Success));
         }
-        if self.official_ids && !matches!(self.format, Format::Human | Format::Json) {
+        if self.official_ids && !matches!(self.output.format, Format::Human | Format::Json) {
             return Err(Failure::Usage("--official-ids has the formats human and json".to_owned()));
         }
         Ok(None)
@@ -128,20 +121,21 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Writes the report, in which paths are relative to the folder. Returns the exit code of its verdict.
+    /// Writes the report. Returns the exit code of its verdict.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&self, result: CheckResult, directory: PathBuf) -> Result<Exit, Failure> {
+    pub(super) fn write(&self, result: CheckResult) -> Result<Exit, Failure> {
         let verdict = result.verdict;
         let results = Results { check: Some(result), ..Results::default() };
-        let is_verbose = self.verbose;
-        let layout = Layout { width: style::width(), directory, is_verbose, ..Layout::default() };
-        self.reports.write_with(results, self.format, self.output.as_deref(), |results| {
-            let official = results.check.as_ref().filter(|_| self.official_ids);
-            let official = official.map(|check| check.render_official(self.format));
-            official.unwrap_or_else(|| results.render(self.format, &layout))
-        })?;
+        let layout = Layout { width: style::width(), is_verbose: self.verbose, ..Layout::default() };
+        match self.official_ids {
+            false => self.output.write(results, &layout)?,
+            true => self.output.write_with(results, |results| {
+                let check = results.check.as_ref();
+                Ok(check.map(|check| check.render_official(self.output.format)).unwrap_or_default())
+            })?,
+        }
         Ok(verdict.into())
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::{
     Exit, Failure,
     mcp::{
         self,
-        target::{TargetArgs, connection::ConnectionArgs},
+        target::{TargetArgs, TokenArgs, connection::ConnectionArgs},
     },
     secrets::Secrets,
     sources::resolved_server::ResolvedServer,
@@ -32,7 +32,7 @@ pub(super) fn compare_all(checked: &mut [CheckedFile], command: &str) -> Result<
         return Err(Failure::Usage(text.to_owned()));
     }
     let connection = ConnectionArgs::default();
-    let servers = mcp::servers(&TargetArgs::described(command, &[]), &connection, None)?;
+    let servers = mcp::servers(&TargetArgs::described(command, &[], &TokenArgs::default()), &connection, None)?;
     let surface = match mcp::surface_of(&connection, &servers)? {
         Ok(surface) => surface,
         Err(exit) => return Ok(Some(exit)),

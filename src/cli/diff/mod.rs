@@ -8,11 +8,10 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    mcp::target::connection::ConnectionArgs,
+    mcp::target::{TokenArgs, connection::ConnectionArgs},
     output,
     profile::{evidence, profile_named},
-    report::MoreReports,
-    repository,
+    report::OutputArgs,
     sources::SourceArgs,
     style, trace_file,
 };
@@ -20,20 +19,22 @@ use rehearse_diff::{Baseline, DiffSide, RecordedCall, accept, diff, read_calls};
 use rehearse_document::{Source, parse_yaml};
 use rehearse_profile::{Profile, compare_fits};
 use rehearse_protocol::trace_file::TraceFile;
-use rehearse_report::{Format, Layout, Verdict, diff::Class, summary::Results};
+use rehearse_report::{Layout, Verdict, diff::Class, summary::Results};
+use rehearse_system::program::quoted;
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse surface -- node server.js > surface.json
   rehearse diff surface.json 'node server.js'              what has changed since the file
   rehearse diff main:surface.json surface.json             between two commits of the file
+  rehearse diff surface.json -- node server.js             the same
   rehearse diff 'npx -y shop@1' 'npx -y shop@2'            between two releases
   rehearse diff surface.json http://127.0.0.1:3000/mcp --calls traces/*.jsonl
                                                            whose recorded calls would fail
   rehearse diff surface.json 'node server.js' --update     accept all changes, and write the file
 
 A side is a surface file, the result of a list, a trace or a snapshot of the step `discover`; REV:FILE of git; a URL; \
-a command, in quotes if it has arguments; or with --mcp-config the name of a server.
+a command, in quotes if it has arguments, or the second one after `--`; or with --mcp-config the name of a server.
 
 Classes:
   breaking    a call, a reader or a host that worked may fail
@@ -46,17 +47,6 @@ Exit codes:
   1  there is one, a recorded call would fail, or the baseline has an entry that matches no change
   2  wrong usage, or a file with mistakes    3  a server cannot be reached";
 
-const FORMATS: &[Format] = &[
-    Format::Human,
-    Format::Json,
-    Format::Junit,
-    Format::Sarif,
-    Format::Html,
-    Format::Markdown,
-    Format::Github,
-    Format::GithubOutput,
-];
-
 /// Find what has changed between two versions of a server, and what breaks
 #[derive(Debug, Args)]
 #[command(after_help = "`--help` has examples, what a side can be, and the classes.", after_long_help = EXAMPLES)]
@@ -64,7 +54,12 @@ pub(super) struct DiffArgs {
     /// The server before: a file, REV:FILE, a URL, a command or a name
     old: String,
     /// The server after
-    new: String,
+    #[arg(required_unless_present = "command")]
+    new: Option<String>,
+    /// The command of the server after, as words
+    #[arg(value_name = "COMMAND", last = true, conflicts_with = "new")]
+    #[arg(hide_short_help = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<String>,
     /// Fail on a change of this class, or of a worse one: breaking, behaviour, addition, cosmetic or none
     #[arg(long, value_name = "CLASS", default_value = "breaking", value_parser = least_class)]
     fail_on: Least,
@@ -86,17 +81,13 @@ pub(super) struct DiffArgs {
     /// Also show cosmetic and accepted changes
     #[arg(short, long)]
     verbose: bool,
-    /// Report format: human, json, junit, sarif, html, md, github (annotations) or github-output
-    #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = Format::among(FORMATS))]
-    format: Format,
-    /// Write the report to a file instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
-    reports: MoreReports,
+    output: OutputArgs,
     /// Add a header to every HTTP request (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE", help_heading = "Servers")]
     headers: Vec<String>,
+    #[command(flatten)]
+    token: TokenArgs,
     #[command(flatten, next_help_heading = "Servers")]
     sources: SourceArgs,
     #[command(flatten)]
@@ -115,7 +106,7 @@ fn least_class(text: &str) -> Result<Least, String> {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
-    args.reports.check()?;
+    args.output.check()?;
     let baseline = args.baseline.as_ref().map(|path| read_baseline(path, args.update_baseline)).transpose()?;
     let baseline = baseline.unwrap_or_default();
     let profiles = args.profiles.iter().map(|name| profile_named(name)).collect::<Result<Vec<_>, _>>()?;
@@ -124,8 +115,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     if args.update && !Path::new(&args.old).is_file() {
         return Err(Failure::Usage(format!("--update writes a surface file, and {:?} is none", args.old)));
     }
-    let side = |text: &str| side::load(text, &args.sources, &args.headers, &args.connection);
-    let (old, new) = match (side(&args.old)?, side(&args.new)?) {
+    let words = || args.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+    let new = args.new.clone().unwrap_or_else(words);
+    let side = |text: &str| side::load(text, &args.sources, &args.headers, &args.token, &args.connection);
+    let (old, new) = match (side(&args.old)?, side(&new)?) {
         (Ok(old), Ok(new)) => (old, new),
         (Err(exit), _) | (_, Err(exit)) => return Ok(exit),
     };
@@ -141,14 +134,8 @@ pub(super) fn run(args: &DiffArgs) -> Result<Exit, Failure> {
     let is_accepted = args.update && result.refused_calls.is_empty();
     let verdict = if is_accepted { Verdict::Passed } else { result.verdict };
     let results = Results { diff: Some(result), ..Results::default() };
-    let layout =
-        Layout { width: style::width(), is_verbose: args.verbose, directory: repository::root(), ..Layout::default() };
-    args.reports.write_with(results, args.format, args.output.as_deref(), |results| {
-        if matches!(args.format, Format::Sarif | Format::Github) {
-            repository::make_relative(results);
-        }
-        results.render(args.format, &layout)
-    })?;
+    let layout = Layout { width: style::width(), is_verbose: args.verbose, ..Layout::default() };
+    args.output.write(results, &layout)?;
     if args.update {
         output::write_file(Path::new(&args.old), new.surface.to_text().as_bytes())?;
         style::print(&format!("wrote {}\n", args.old));

@@ -7,11 +7,12 @@ use crate::cli::{
     Exit, Failure,
     mcp::{
         self,
-        target::{TargetArgs, connection::ConnectionArgs},
+        target::{TargetArgs, TokenArgs, connection::ConnectionArgs},
     },
     sources::SourceArgs,
     trace_file,
 };
+use rehearse_client_configs::{Machine, PathKind};
 use rehearse_diff::{DiffSide, Surface, read_snapshot, read_surface};
 use rehearse_document::{Node, Source, text::utf8};
 use rehearse_system::program;
@@ -27,17 +28,19 @@ pub(super) fn load(
     text: &str,
     sources: &SourceArgs,
     headers: &[String],
+    token: &TokenArgs,
     connection: &ConnectionArgs,
 ) -> Result<Result<DiffSide, Exit>, Failure> {
-    if Path::new(text).is_file() {
-        return of_file(Path::new(text)).map(Ok);
+    let file = Path::new(text);
+    if file.is_file() && !is_program(file) {
+        return of_file(file).map(Ok);
     }
     let is_url = text.contains("://");
     if let Some((revision, path)) = text.split_once(':').filter(|_| !is_url && !text.contains(char::is_whitespace)) {
         return of_git(text, revision, path).map(Ok);
     }
     let is_name = sources.named_file().is_some() && !is_url && !text.contains(char::is_whitespace);
-    let looks_like_file = Path::new(text).extension().is_some_and(|it| it == "json" || it == "jsonl" || it == "snap");
+    let looks_like_file = is_data(file) && !text.contains(char::is_whitespace);
     if looks_like_file && !is_name {
         return Err(Failure::Usage(format!(
             "there is no file {text}; `rehearse surface -- COMMAND > {text}` writes the surface of a server"
@@ -45,7 +48,7 @@ pub(super) fn load(
     }
     let (target, name) = match is_name {
         true => (TargetArgs::of_sources(sources), Some(text)),
-        false => (TargetArgs::described(text, if is_url { headers } else { &[] }), None),
+        false => (TargetArgs::described(text, headers, token), None),
     };
     let servers = mcp::servers(&target, connection, name)?;
     let surface = match mcp::surface_of(connection, &servers)? {
@@ -53,6 +56,16 @@ pub(super) fn load(
         Err(exit) => return Ok(Err(exit)),
     };
     Ok(Ok(DiffSide::new(text, surface, None)))
+}
+
+/// Whether the name of a file is that of a surface, a trace or a snapshot.
+fn is_data(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "json" || it == "jsonl" || it == "snap")
+}
+
+/// Whether a file can be started as it is.
+fn is_program(path: &Path) -> bool {
+    !is_data(path) && Machine::here().path_kind(path) == PathKind::Program
 }
 
 fn of_file(path: &Path) -> Result<DiffSide, Failure> {
@@ -63,6 +76,11 @@ fn of_file(path: &Path) -> Result<DiffSide, Failure> {
         let file = trace_file::read(path)?;
         let surface = read_surface(file.connections.iter().map(|connection| &connection.trace));
         return Ok(DiffSide { calls: file_calls(&file), ..DiffSide::new(&name, surface, None) });
+    }
+    if !is_data(path) && !head.trim_start().starts_with(['{', '-']) {
+        return Err(Failure::Usage(format!(
+            "{name} is no surface, trace or snapshot; to compare a server, write the command that starts it, in quotes"
+        )));
     }
     let (surface, tree) = of_source(&source)?;
     Ok(DiffSide::new(&name, surface, tree.map(|tree| (source, tree))))

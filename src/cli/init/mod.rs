@@ -8,13 +8,13 @@ use std::{
     fs::{self, File},
     io::ErrorKind,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use super::{
     Exit, Failure,
-    mcp::target::{TargetArgs, connection::duration},
+    mcp::target::{TargetArgs, connection::SessionArgs},
     output,
+    tool_permission_args::ToolPermissionArgs,
 };
 
 const WORKFLOW: (&str, &str) = (".github/workflows/rehearse.yml", include_str!("workflow.yml"));
@@ -39,30 +39,28 @@ Next:
   rehearse mock mocks/weather.yaml --listen 8888  serve the mock
 ";
 
+const TIMEOUT: &str =
+    "Timeout of each request; after six times as long nothing more is called [default: from the config, at most 10s]";
+
 /// Write a first mock, a scenario and a CI workflow
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("timeout", |it| it.help(TIMEOUT)))]
 pub(super) struct InitArgs {
     /// The folder of the project
     #[arg(value_name = "FOLDER", default_value = ".")]
     folder: PathBuf,
-    /// Call these tools of the server too; `*` stands for any text (repeatable)
-    #[arg(long = "allow-tool", value_name = "NAME")]
-    allow_tools: Vec<String>,
+    #[command(flatten)]
+    tools: ToolPermissionArgs,
     /// Only write a server.json, with which the MCP registry publishes the server
     #[arg(long)]
     server_json: bool,
-    /// Timeout from the start of the server to the end of its handshake [default: from the config, or 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    start_timeout: Option<Duration>,
-    /// Timeout of each request; after six times as long nothing more is called [default: from the config, at most 10s]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    timeout: Option<Duration>,
     /// Overwrite the files of the server
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     target: TargetArgs,
+    #[command(flatten)]
+    session: SessionArgs,
 }
 
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {

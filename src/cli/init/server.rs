@@ -30,7 +30,7 @@ use rehearse_client::{CallOptions, Session, ToolPermission, example_operation};
 use rehearse_document::template::without_templates;
 use rehearse_mock::recording::RecordedScript;
 use rehearse_protocol::{
-    List, Trace,
+    List, Protocol, Trace,
     trace_file::{ConnectionInfo, RecordedConnection, TraceFile},
 };
 use rehearse_scenario::{RecordedScenario, Replay, ReplayTarget, RunOptions, replay};
@@ -58,11 +58,11 @@ struct Survey {
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     let mut server = args.target.one("--stdio or --http")?;
     let timeouts = &mut server.resolved.config.timeouts;
-    timeouts.connect = args.start_timeout.unwrap_or(timeouts.connect);
-    timeouts.call = args.timeout.unwrap_or(timeouts.call.min(LONGEST_CALL));
-    timeouts.list = args.timeout.unwrap_or(timeouts.list);
-    let permission = ToolPermission { allowed: args.allow_tools.clone(), ..ToolPermission::default() };
-    let survey = block_on_guarded(Box::pin(survey(&server, &permission)))?;
+    timeouts.connect = args.session.start_timeout.unwrap_or(timeouts.connect);
+    timeouts.call = args.session.timeout.unwrap_or(timeouts.call.min(LONGEST_CALL));
+    timeouts.list = args.session.timeout.unwrap_or(timeouts.list);
+    let permission = args.tools.permission();
+    let survey = block_on_guarded(Box::pin(survey(&server, args.session.protocol, &permission)))?;
     let name = survey.name.clone();
     let folder = args.folder.strip_prefix(".").unwrap_or(&args.folder);
     let scenario = folder.join("scenarios").join(format!("{name}.yaml"));
@@ -160,11 +160,12 @@ impl Waiting {
 }
 
 /// Lists everything, and calls what may be called.
-async fn survey(server: &Server, permission: &ToolPermission) -> Result<Survey, Failure> {
+async fn survey(server: &Server, protocol: Option<Protocol>, permission: &ToolPermission) -> Result<Survey, Failure> {
     let config = &server.resolved.config;
     let limit = config.timeouts.call;
     let mut waiting = Waiting { limit, end: Instant::now(), uncalled: 0 };
-    let connecting = Box::pin(Session::connect(config, default_protocol(config)));
+    let protocol = protocol.unwrap_or_else(|| default_protocol(config));
+    let connecting = Box::pin(Session::connect(config, protocol));
     let session = waiting.for_result("the server", connecting).await;
     let session =
         session.map_err(|error| Failure::cannot(format!("cannot connect to server '{}': {error}", server.name())))?;

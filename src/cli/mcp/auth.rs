@@ -40,7 +40,7 @@ With --status the exit code is 1 if a token is missing or expired.";
 
 /// Get, show or delete the OAuth token of a server
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("token", |it| it.hide(true)))]
 pub(crate) struct AuthArgs {
     /// The server [default: the only HTTP server; with --status, all of them]
     server: Option<String>,

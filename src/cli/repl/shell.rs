@@ -189,12 +189,13 @@ impl Shell {
             Unreachable::Fatal => connecting.buffered(at_once).left_stream(),
             Unreachable::Skipped => connecting.buffer_unordered(at_once).right_stream(),
         };
-        let mut failed = Vec::new();
+        let (mut failed, mut is_listed) = (Vec::new(), true);
         while let Some((name, came)) = connecting.next().await {
             match came {
                 Ok(None) => hub_session.note(&format!("connected to MCP server '{name}': {}", self.count(&name))),
                 Ok(Some(failure)) => {
-                    hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"))
+                    hub_session.warn(&format!("failed to list MCP tools for server {name}: {failure}"));
+                    is_listed = false;
                 }
                 // Another command was faster.
                 Err(HubError::Disabled(_) | HubError::UnknownServer(_)) => {}
@@ -211,6 +212,10 @@ impl Shell {
                 Err(HubError::Duplicate(duplicate)) => hub_session.warn(&duplicate.to_string()),
             }
             self.initial_connections.mark_done(name);
+        }
+        if unreachable == Unreachable::Fatal && !is_listed && self.hub.registry().tools().is_empty() {
+            hub_session.warn("no MCP server has listed a tool");
+            return None;
         }
         Some(failed)
     }
@@ -450,7 +455,7 @@ impl Shell {
     }
 }
 
-/// The options of the first server's client, except that unreachable servers are skipped.
+/// The options of the first server's client.
 fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -> HubOptions {
     let usual = servers.first().map(|server| HubOptions::from_policy(server.policy)).unwrap_or_default();
     let approve = match (args.approve, &usual.approval) {
@@ -464,7 +469,6 @@ fn options(args: &ReplArgs, servers: &[Server], person: Option<&TerminalUser>) -
         connect: if args.lazy { ConnectMode::Lazy } else { ConnectMode::Eager },
         health_interval: args.health,
         result_ttl: args.result_ttl,
-        unreachable: Unreachable::Skipped,
         ..usual
     };
     args.connection.apply(&mut options);

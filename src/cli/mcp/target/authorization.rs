@@ -109,7 +109,10 @@ fn command(server: &Server, choice: &SavedOptions, scopes: &[String]) -> String 
             let flag = server.resolved.config.target.transport();
             words.push(format!("--{flag} {}", word(&server.resolved.secrets.hidden(&endpoint.url))));
         }
-        _ => words.push(word(server.name())),
+        _ => {
+            words.push(word(server.name()));
+            words.extend(server.sources.iter().map(|option| word(option)));
+        }
     }
     words.extend(choice.is_unattended.then(|| "--client-credentials".to_owned()));
     for (flag, value) in [

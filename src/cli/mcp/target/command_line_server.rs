@@ -105,6 +105,10 @@ impl ServerArgs {
         }
     }
 
+    pub(crate) fn is_url(&self) -> bool {
+        self.http.is_some() || self.sse.is_some() || self.ws.is_some()
+    }
+
     /// The command if it has no arguments.
     pub(crate) fn bare_command(&self) -> Option<&str> {
         self.stdio.as_deref().filter(|line| !line.contains(char::is_whitespace))

@@ -16,18 +16,26 @@ use rehearse_hub::{ApprovalMode, HubOptions, HubServer, Retry, Routing, configur
 use rehearse_protocol::{Protocol, Transport};
 use rehearse_scenario::parse_answers;
 
+/// What every command that opens a session can set.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Connections")]
+pub(crate) struct SessionArgs {
+    /// Protocol version, or `auto` to negotiate the newest [default: auto]
+    #[arg(long, value_name = "VERSION", alias = "protocol-version")]
+    pub(crate) protocol: Option<Protocol>,
+    /// Timeout of each request [default: from the config, or 30s for lists and 60s for others]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
+    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
+    pub(crate) start_timeout: Option<Duration>,
+}
+
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionArgs {
-    /// Protocol version, or `auto` to negotiate the newest [default: auto]
-    #[arg(long, value_name = "VERSION", alias = "protocol-version")]
-    protocol: Option<Protocol>,
-    /// Timeout of each request [default: from the config, or 30s for lists and 60s for others]
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    timeout: Option<Duration>,
-    /// Timeout from the start of a server to the end of its handshake [default: from the config, or 30s]
-    #[arg(long, value_name = "TIME", value_parser = duration, hide_short_help = true)]
-    start_timeout: Option<Duration>,
+    #[command(flatten)]
+    session: SessionArgs,
     /// Timeout of the calls of one tool, as TOOL=TIME (repeatable)
     #[arg(long, value_name = "LIMIT", value_parser = tool_timeout, hide_short_help = true)]
     tool_timeout: Vec<(String, Duration)>,
@@ -165,7 +173,7 @@ enum OnConnectError {
 impl ConnectionArgs {
     /// The version that the command asks for.
     pub(crate) fn protocol(&self) -> Option<Protocol> {
-        self.protocol.filter(|protocol| *protocol != Protocol::Auto)
+        self.session.protocol.filter(|protocol| *protocol != Protocol::Auto)
     }
 
     /// The servers as members of a hub. Server requests are answered from `answers`, then by the user, if there is one.
@@ -180,7 +188,7 @@ impl ConnectionArgs {
         person: Option<&TerminalUser>,
         shutdown: &CancellationToken,
     ) -> Result<Vec<HubServer>, Failure> {
-        if let ([server], Some(protocol)) = (servers, self.protocol) {
+        if let ([server], Some(protocol)) = (servers, self.session.protocol) {
             let transport = server.resolved.config.target.transport();
             if !protocol.can_connect_over(transport) {
                 return Err(Failure::Usage(ConnectError::NotApplicable { transport, protocol }.to_string()));
@@ -190,14 +198,14 @@ impl ConnectionArgs {
         let ask = Consent::for_command(self.no_browser || servers.len() > 1);
         let member = |server: &Server| {
             let mut config = server.resolved.config.clone();
-            let protocol = self.protocol.unwrap_or_else(|| default_protocol(&config));
-            if let Some(limit) = self.timeout {
+            let protocol = self.session.protocol.unwrap_or_else(|| default_protocol(&config));
+            if let Some(limit) = self.session.timeout {
                 // Only a process has a start that no request waits for.
                 let is_process = config.target.transport() == Transport::Stdio;
                 let connect = if is_process { config.timeouts.connect } else { limit };
                 config.timeouts = Timeouts { connect, list: limit, call: limit };
             }
-            if let Some(limit) = self.start_timeout {
+            if let Some(limit) = self.session.start_timeout {
                 config.timeouts.connect = limit;
             }
             if let Some(client_info) = &self.client_info {
@@ -211,7 +219,7 @@ impl ConnectionArgs {
             };
             let mut member = hub_server(&server.written, server.policy, config);
             member.protocol = Some(protocol);
-            if self.timeout.is_some() {
+            if self.session.timeout.is_some() {
                 member.tool_timeouts.clear();
                 member.waits_for_tools = false;
             }

@@ -3,12 +3,15 @@
 pub(crate) mod authorization;
 mod command_line_server;
 pub(crate) mod connection;
+mod token;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
+
+pub(crate) use self::token::TokenArgs;
 
 use self::command_line_server::{ServerArgs, ServersArgs};
 use crate::cli::{
@@ -47,6 +50,8 @@ pub(crate) struct TargetArgs {
     sources: SourceArgs,
     #[command(flatten)]
     ad_hoc: ServerArgs,
+    #[command(flatten)]
+    token: TokenArgs,
 }
 
 /// The same, of several servers.
@@ -56,6 +61,8 @@ pub(crate) struct TargetsArgs {
     sources: SourceArgs,
     #[command(flatten)]
     ad_hoc: ServersArgs,
+    #[command(flatten)]
+    token: TokenArgs,
 }
 
 /// Selects servers.
@@ -86,6 +93,8 @@ pub(crate) struct Server {
     pub(crate) written: server::ConfiguredServer,
     pub(crate) policy: &'static Policy,
     pub(crate) resolved: ResolvedServer,
+    /// The options of the command line that name its config.
+    pub(crate) sources: Vec<String>,
 }
 
 /// All servers, and the secrets of their files.
@@ -127,7 +136,7 @@ impl TargetsArgs {
     /// # Errors
     /// A file cannot be read, or there is no such server.
     pub(crate) fn selected(&self, names: &[String]) -> Result<Vec<Server>, Failure> {
-        let target = |ad_hoc| TargetArgs { sources: self.sources.clone(), ad_hoc };
+        let target = |ad_hoc| TargetArgs { sources: self.sources.clone(), ad_hoc, ..TargetArgs::default() };
         let described = self.ad_hoc.each().map_err(Failure::Usage)?;
         if !described.is_empty() && !names.is_empty() {
             let hint = self.ad_hoc.bare_command().map(|command| joined_command(command, names));
@@ -142,19 +151,19 @@ impl TargetsArgs {
         if servers.is_empty() {
             let selects = names.iter().map(|name| Select::Named(name));
             let selects: Vec<_> = if names.is_empty() { vec![Select::Enabled] } else { selects.collect() };
-            return target(ServerArgs::default()).of_config(&selects, false);
+            servers = target(ServerArgs::default()).of_config(&selects, false)?;
         }
-        Ok(servers)
+        self.token.add_to(servers)
+    }
+
+    /// The token of the command line.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.value()
     }
 
     /// Whether the command line describes a server or names a config.
     pub(crate) fn is_described(&self) -> bool {
         self.ad_hoc.each().is_ok_and(|each| !each.is_empty())
-    }
-
-    /// The options that name config files.
-    pub(crate) fn sources(&self) -> Vec<String> {
-        self.sources.words()
     }
 
     /// The headers and the variables of the command line.
@@ -164,9 +173,11 @@ impl TargetsArgs {
 }
 
 impl TargetArgs {
-    /// The server of a URL, or of a command on stdio.
-    pub(crate) fn described(text: &str, headers: &[String]) -> TargetArgs {
-        TargetArgs { ad_hoc: ServerArgs::described(text, headers), ..TargetArgs::default() }
+    /// The server of a URL, or of a command on stdio, which needs neither header nor token.
+    pub(crate) fn described(text: &str, headers: &[String], token: &TokenArgs) -> TargetArgs {
+        let ad_hoc = ServerArgs::described(text, headers);
+        let token = if ad_hoc.is_url() { token.clone() } else { TokenArgs::default() };
+        TargetArgs { ad_hoc, token, ..TargetArgs::default() }
     }
 
     /// The servers of these configs.
@@ -176,7 +187,7 @@ impl TargetArgs {
 
     /// The servers of one config of this program.
     pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> TargetArgs {
-        TargetArgs { sources: SourceArgs::for_file(path, dialect), ad_hoc: ServerArgs::default() }
+        TargetArgs::of_sources(&SourceArgs::for_file(path, dialect))
     }
 
     /// What is wrong if the words of a command line belong to the command of a server: the first is a file.
@@ -257,10 +268,10 @@ impl TargetArgs {
                         format!("unknown server {name:?}; the command line defines {:?}", server.name())
                     })))
                 }
-                _ => Ok(vec![server]),
+                _ => self.token.add_to(vec![server]),
             };
         }
-        self.of_config(&[select], show_secrets)
+        self.token.add_to(self.of_config(&[select], show_secrets)?)
     }
 
     /// The selected servers of configs.
@@ -278,6 +289,7 @@ impl TargetArgs {
             let names: Vec<_> = effective.servers.iter().take(MOST_SHOWN).map(name).collect();
             return Err(Failure::AllDisabled(names.join(", ")));
         }
+        servers.iter_mut().for_each(|server| server.sources = self.sources.words());
         Ok(servers)
     }
 
@@ -287,7 +299,8 @@ impl TargetArgs {
     /// As [`TargetArgs::servers`]; or the errors of a changed file.
     pub(crate) fn read(&self, before: Option<&Files>, show_secrets: bool) -> Result<(Vec<Server>, Files), Failure> {
         if let Some(written) = self.ad_hoc.server().map_err(Failure::Usage)? {
-            return Ok((vec![command_line_server(written, show_secrets)?], Files::default()));
+            let servers = vec![command_line_server(written, show_secrets)?];
+            return Ok((self.token.add_to(servers)?, Files::default()));
         }
         let machine = Machine::here();
         let effective = self.effective(&machine, show_secrets)?;
@@ -305,7 +318,9 @@ impl TargetArgs {
             return Err(Failure::Invalid(Diagnostics(wrong)));
         }
         let is_strict = |file: &File| file.precedence.is_named() || has_changed(file);
-        Ok((selected(&effective, &machine, Select::All, is_strict, show_secrets)?, files))
+        let mut servers = selected(&effective, &machine, Select::All, is_strict, show_secrets)?;
+        servers.iter_mut().for_each(|server| server.sources = self.sources.words());
+        Ok((self.token.add_to(servers)?, files))
     }
 
     /// Loads the configs, without the default files that their programs reject.
@@ -494,7 +509,8 @@ fn server_of(
     show_secrets: bool,
 ) -> Server {
     let secrets = if show_secrets { Secrets::default() } else { resolved.secrets.remembered() };
-    Server { written, policy: &dialect.policy, resolved: ResolvedServer { secrets, ..resolved } }
+    let resolved = ResolvedServer { secrets, ..resolved };
+    Server { written, policy: &dialect.policy, resolved, sources: Vec::new() }
 }
 
 fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) -> Result<Server, Failure> {
@@ -510,6 +526,7 @@ fn command_line_server(written: server::ConfiguredServer, show_secrets: bool) ->
         written,
         policy: &COMMAND_LINE_POLICY,
         resolved: ResolvedServer { config, oauth: server::OAuth::default(), secrets },
+        sources: Vec::new(),
     })
 }
 
