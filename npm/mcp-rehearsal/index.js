@@ -286,6 +286,11 @@ function text({ verdict, strict, servers, baseline }) {
     }
     lines.push(`  again: ${check.again}`);
   }
+  if (verdict === "incomplete" || verdict === "nothing-tested") {
+    const all = servers.flatMap(({ versions }) => versions.flatMap(({ checks }) => checks));
+    const reasons = all.filter((it) => it.verdict === "not-tested" && it.reason).map(({ reason }) => reason);
+    lines.push(...[...new Set(reasons)].slice(0, SHOWN.violations));
+  }
   lines.push(...(baseline?.stale ?? []).map((id) => `${baseline.file}: ${id} no longer matches anything`));
   return lines.join("\n");
 }

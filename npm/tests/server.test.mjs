@@ -173,7 +173,7 @@ test("check throws what is violated, and the command that shows it again", async
 test("a server that needs a token, a header and arguments is checked with them", async (t) => {
   const tools = [{ name: "add", annotations: { readOnlyHint: true }, inputSchema: { type: "object" }, reply: "{{ args.a }}" }];
   const mock = await started(t, startMock({ auth: { tokens: [{ token: "of-this-test" }] }, tools }));
-  await assert.rejects(check(mock.url, { only: "tools.list" }), /--token/);
+  await assert.rejects(check(mock.url), /--token/);
   const session = { token: "of-this-test", headers: { "X-A": "b" }, toolArgs: { add: { a: "of this test" } }, timeout: "5s" };
   assert.equal((await check(mock.url, { only: ["tools.list", "tools.call"], ...session })).verdict, "passed");
   assert.ok((await mock.calls("add")).some(({ a }) => a === "of this test"));

@@ -109,7 +109,7 @@ def test_session(mcp_mock, mcp_check, mcp_fuzz):
     tool = {"name": "add", "annotations": {"readOnlyHint": True}, "inputSchema": {"type": "object"}, "reply": "{{ args.a }}"}
     server = mcp_mock({"auth": {"tokens": [{"token": "of-this-test"}]}, "tools": [tool]})
     with pytest.raises(RehearseError, match="--token"):
-        mcp_check(server.url, only="tools.list")
+        mcp_check(server.url)
     session = {"token": "of-this-test", "headers": {"X-A": "b"}, "tool_args": {"add": {"a": "of this test"}}}
     mcp_check(server.url, only=["tools.list", "tools.call"], timeout="5s", args=["--grace", "100ms"], **session)
     assert {"a": "of this test"} in server.calls("add")
