@@ -340,12 +340,9 @@ impl ProbeConnection {
         let last = late.iter().map(|it| it.sent + patience).max().unwrap_or_else(Instant::now);
         let (mut end, mut is_silent) = (first.sent + patience, true);
         loop {
-            for frame in recorder
-                .read(&mut read)
-                .iter()
-                .filter_map(Event::frame)
-                .filter(|it| it.direction == Direction::ServerToClient)
-            {
+            let events = recorder.read(&mut read);
+            let frames = events.iter().filter_map(Event::frame);
+            for frame in frames.filter(|it| it.direction == Direction::ServerToClient) {
                 late.retain(|it| !is_answer(frame, Some(&it.id)));
                 end = end.max(last).max(recorder.opened() + frame.at + patience);
                 is_silent = false;
@@ -364,7 +361,7 @@ impl ProbeConnection {
                 Ok(false) | Err(_) => {}
             }
             if is_silent && !late.is_empty() {
-                self.budget.note_silence(true);
+                self.budget.note_silence(self.options.request_timeout * PATIENCE);
             }
             return;
         }
@@ -495,7 +492,7 @@ impl ProbeConnection {
                 }
                 self.unanswered = 0;
                 if self.is_open {
-                    self.budget.note_silence(false);
+                    self.budget.note_answer();
                 }
             }
             None if case.is_answered && !self.wire.is_http() => {

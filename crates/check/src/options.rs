@@ -2,9 +2,10 @@
 
 use std::{
     fmt,
+    pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -15,7 +16,10 @@ use rehearse_conformance::{Check, Material, Role, checks_of};
 use rehearse_document::text::matches_wildcard;
 use rehearse_protocol::{Closed, Trace, Version};
 use serde_json::Value;
-use tokio::{sync::mpsc::UnboundedSender, time::Instant};
+use tokio::{
+    sync::{Notify, mpsc::UnboundedSender},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
 /// What a run may do, and for how long.
@@ -176,8 +180,9 @@ pub(crate) struct Budget {
     starts: Arc<Mutex<Starts>>,
     /// The bytes of the traces that are kept.
     kept: Arc<AtomicUsize>,
-    /// Whether the server has said nothing for as long as makes silence a finding, and nothing since.
-    is_silent: Arc<AtomicBool>,
+    silence: Arc<Mutex<Silence>>,
+    /// Told when the first process has answered.
+    started: Arc<Notify>,
     /// Every connection, with the version that the prober asks for.
     connections: Arc<Mutex<Vec<(Version, ClientRecorder)>>>,
 }
@@ -191,11 +196,20 @@ struct Starts {
     has_hung: bool,
 }
 
+/// How long no connection of a run has got an answer, but to its handshake.
+#[derive(Debug)]
+struct Silence {
+    since: Instant,
+    /// Whether that was long enough to be a finding.
+    is_found: bool,
+}
+
 impl Budget {
     pub(crate) fn new(began: Instant, time: Duration) -> Budget {
         let end = began + time;
-        let (starts, kept, is_silent, connections) = Default::default();
-        Budget { began, end, starts, kept, is_silent, connections }
+        let silence = Arc::new(Mutex::new(Silence { since: began, is_found: false }));
+        let (starts, kept, started, connections) = Default::default();
+        Budget { began, end, starts, kept, silence, started, connections }
     }
 
     /// When the clock of all connections started.
@@ -257,6 +271,16 @@ impl Budget {
         let mut starts = self.starts.lock();
         starts.slowest = took.max(starts.slowest);
         starts.has_answered = true;
+        self.started.notify_waiters();
+    }
+
+    /// Waits until a process has answered.
+    pub(crate) async fn first_start(&self) {
+        let mut started = pin!(self.started.notified());
+        started.as_mut().enable();
+        if !self.starts.lock().has_answered {
+            started.await;
+        }
     }
 
     /// A process has not answered within the time for its start.
@@ -271,15 +295,20 @@ impl Budget {
         starts.has_hung && !starts.has_answered
     }
 
-    /// Whether the server has said nothing for as long as makes silence a finding: other connections wait no longer than
-    /// for a window of silence.
+    /// Whether the server has been found silent: other connections wait no longer than for a window of silence.
     pub(crate) fn is_silent(&self) -> bool {
-        self.is_silent.load(Ordering::Relaxed)
+        self.silence.lock().is_found
     }
 
-    /// The server is silent, or has answered.
-    pub(crate) fn note_silence(&self, is_silent: bool) {
-        self.is_silent.store(is_silent, Ordering::Relaxed);
+    /// A connection has waited in vain. The server is silent if none has got an answer for this time.
+    pub(crate) fn note_silence(&self, limit: Duration) {
+        let mut silence = self.silence.lock();
+        silence.is_found |= silence.since.elapsed() >= limit;
+    }
+
+    /// An answer has come.
+    pub(crate) fn note_answer(&self) {
+        *self.silence.lock() = Silence { since: Instant::now(), is_found: false };
     }
 
     /// What is left of a limit.

@@ -468,11 +468,11 @@ async fn confirm(
         return true;
     }
     let again = {
-        // What was silent for the whole time once need not be waited for as long.
-        let request_timeout = options.request_timeout * 3 / 5;
+        // A server that was silent for the whole time need not be waited for as long again.
+        let request_timeout = options.request_timeout * if budget.is_silent() { 3 } else { 5 } / 5;
         let options = &CheckOptions { checks: checks.clone(), request_timeout, ..options.clone() };
         options.tell(CheckEvent::Confirming(run.version));
-        budget.note_silence(false);
+        budget.note_answer();
         let trying = async {
             match attempt(params, run.version, options, budget).await {
                 Attempt::Negotiated(negotiated) => Some(probe(params, *negotiated, plan, options, budget).await),

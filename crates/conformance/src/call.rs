@@ -97,11 +97,7 @@ impl<'e> Call<'e> {
 
     /// Whether the event stream with the response has begun, and has neither ended nor brought it.
     pub fn is_pending(&self) -> bool {
-        let is_stream = |http: &HttpExchange<'_>| {
-            let media_type = http.header("content-type").unwrap_or_default();
-            http.status.is_some_and(|status| status < 300) && media_type.starts_with("text/event-stream")
-        };
-        self.response.is_none() && self.http.is_some_and(|http| is_stream(http) && http.ended.is_none())
+        self.response.is_none() && self.http.is_some_and(|http| http.is_stream() && http.ended.is_none())
     }
 
     /// Whether the connection was lost before anything came back. A client has to expect that (RFC 9112, section 9.5).

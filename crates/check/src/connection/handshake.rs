@@ -16,13 +16,12 @@ const PASSED_OVER: Duration = Duration::from_secs(5);
 
 /// Ends when other processes of the server have answered their first message long before.
 async fn passed_over(budget: &Budget) {
-    let mut since = None;
-    loop {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        let slowest = budget.slowest_start();
-        if !slowest.is_zero() && since.get_or_insert_with(Instant::now).elapsed() > PASSED_OVER.max(slowest * 10) {
-            return;
-        }
+    budget.first_start().await;
+    let since = Instant::now();
+    while let limit = PASSED_OVER.max(budget.slowest_start() * 10)
+        && since.elapsed() < limit
+    {
+        tokio::time::sleep_until(since + limit).await;
     }
 }
 
@@ -85,5 +84,24 @@ impl ProbeConnection {
             }
         }
         (!capabilities.is_empty()).then(|| json!({ "capabilities": capabilities, "_meta": meta }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_is_passed_over_long_after_another_one_has_answered() {
+        let budget = Budget::new(Instant::now(), Duration::from_secs(3600));
+        let longest = Duration::from_secs(60);
+        assert!(tokio::time::timeout(longest, passed_over(&budget)).await.is_err());
+        let begun = Instant::now();
+        budget.note_start(Duration::from_millis(100));
+        passed_over(&budget).await;
+        assert_eq!(begun.elapsed(), PASSED_OVER);
+        budget.note_start(Duration::from_secs(2));
+        passed_over(&budget).await;
+        assert_eq!(begun.elapsed(), PASSED_OVER + Duration::from_secs(20));
     }
 }

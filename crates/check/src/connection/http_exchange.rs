@@ -51,7 +51,7 @@ impl ProbeConnection {
         } else if !exchange.ended(Duration::from_millis(20)).await {
             self.unanswered += u32::from(has_nothing);
             if self.unanswered >= PATIENCE {
-                self.budget.note_silence(true);
+                self.budget.note_silence(self.options.request_timeout * PATIENCE);
             }
             match message {
                 Some(_) => self.ending.push(exchange),

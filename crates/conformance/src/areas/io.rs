@@ -19,9 +19,6 @@ use crate::{
 /// How long a server may take to exit, unless it takes long to start.
 const EXIT: Duration = Duration::from_secs(2);
 
-const ONE_PROCESS: &str =
-    "a process ended before its first answer, and another one answered: perhaps only one can run at a time";
-
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.line.no-embedded-newline", no_newline),
     ("io.line.no-header", |e, j| {
@@ -86,10 +83,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.crash.none", |e, j| {
         // A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
         for connection in e.connections.iter().filter(|connection| connection.started.is_some()) {
-            if connection.ended_by_server() && !connection.has_answered() && is_answered_elsewhere(e) {
-                j.untested(ONE_PROCESS);
-                continue;
-            }
             let calls: Vec<_> = connection.calls().collect();
             let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
             let code = connection.exited.map(|(_, code)| code);
@@ -103,6 +96,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let has_ended = connection.ended_by_server();
             let found = || format!("the end of the process{exit} after this message");
             j.check_at(!has_ended, last.request.case, places, found);
+            let is_handshake = calls.len() == 1 && last.request.case.is_none() && !connection.has_answered();
+            if has_ended && is_handshake && is_answered_elsewhere(e) {
+                // Perhaps only one process can run at a time, and another one does.
+                j.at_level(Level::Info);
+                continue;
+            }
             let is_open = last.request.kind == Kind::Request && last.response.is_none();
             j.at_level_if(has_ended && !is_broken(last) && (is_open || code != Some(Some(0))), Level::Must);
         }
@@ -280,4 +279,43 @@ fn answered(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
 fn is_answered_elsewhere(e: &Evidence<'_>) -> bool {
     let has_answer = |trace: &Trace| trace.frames().any(|frame| frame.direction == Direction::ServerToClient);
     e.connections.iter().any(Connection::has_answered) || e.facts.others.iter().any(|(_, trace)| has_answer(trace))
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_protocol::{Closed, EventKind, ProcessEvent, Version};
+
+    use super::*;
+    use crate::{Facts, checks};
+
+    /// The trace of a process that answers the handshake, or ends.
+    fn process(answers: bool) -> Trace {
+        let mut trace = Trace::default();
+        let mut push = |kind| trace.push(Duration::ZERO, kind);
+        let frame = |direction, text: &'static str| {
+            EventKind::Frame(rehearse_protocol::Frame::new(direction, Duration::ZERO, text.into()))
+        };
+        push(EventKind::Process(ProcessEvent::Started { pid: 1 }));
+        push(frame(Direction::ClientToServer, r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#));
+        match answers {
+            true => push(frame(Direction::ServerToClient, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)),
+            false => {
+                push(EventKind::Closed(Closed::by_server("the process has ended")));
+                push(EventKind::Process(ProcessEvent::Exited { code: Some(1) }));
+            }
+        }
+        trace
+    }
+
+    #[test]
+    fn a_process_that_ends_at_once_beside_another_one_is_information() {
+        let levels = |traces: &[Trace]| {
+            let traces: Vec<_> = traces.iter().collect();
+            let evidence = Evidence::new(&traces, Version::V2025_11_25, Transport::Stdio, Facts::default());
+            let check = checks().iter().find(|check| check.id == "io.crash.none").expect("the check");
+            check.judge(&evidence).judgement.violations.iter().map(|it| it.level).collect::<Vec<_>>()
+        };
+        assert_eq!(levels(&[process(false), process(true)]), [Some(Level::Info)]);
+        assert_eq!(levels(&[process(false)]), [Some(Level::Must)]);
+    }
 }

@@ -529,7 +529,8 @@ fn every_request(e: &Evidence<'_>, j: &mut Judgement) {
             } else if is_answered {
                 j.check_at(true, subject, call.places(), String::new);
             } else if call.is_lost() && e.calls().any(|it| it.method() == call.method() && it.is_served()) {
-                j.untested("the connection was lost before the answer");
+                j.check_at(false, subject, call.places(), || "the end of the connection before the answer");
+                j.at_level(Level::Info);
             } else if is_starting {
                 j.untested("a process did not start in time");
             } else if !is_due(e, connection, &call) {
@@ -550,4 +551,83 @@ fn every_request(e: &Evidence<'_>, j: &mut Judgement) {
 fn needs_no_backend(call: &Call<'_>) -> bool {
     let case = call.request.case.unwrap_or_default();
     call.method() == "ping" || case.starts_with("bad-method/") || case.starts_with("bad-params/")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{HeaderMap, HeaderValue, StatusCode, header::CONTENT_TYPE};
+    use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport};
+
+    use super::*;
+    use crate::{CheckVerdict, Facts, checks};
+
+    /// The trace of requests over HTTP: the case, the message, and what came: `lost`, `begun` for the head of an event stream,
+    /// or the answer.
+    fn trace(exchanges: &[(Option<&str>, &str, &str)]) -> Trace {
+        let mut trace = Trace::default();
+        for (number, (case, sent, came)) in (1..).zip(exchanges) {
+            let frame =
+                |direction, text: &str| EventKind::Frame(Frame::new(direction, Duration::ZERO, text.to_owned().into()));
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+            let head = EventKind::HttpResponse { status: StatusCode::OK, headers };
+            let request = EventKind::HttpRequest {
+                method: http::Method::POST,
+                target: "/mcp".to_owned(),
+                headers: HeaderMap::new(),
+            };
+            let mut kinds = vec![request, frame(Direction::ClientToServer, sent)];
+            kinds.splice(0..0, case.map(|case| EventKind::Case(case.into())));
+            match *came {
+                "lost" => kinds.push(EventKind::HttpEnd { is_whole: false }),
+                "begun" => kinds.push(head),
+                answer => {
+                    let end = EventKind::HttpEnd { is_whole: true };
+                    kinds.extend([head, frame(Direction::ServerToClient, answer), end]);
+                }
+            }
+            for kind in kinds {
+                trace.push_event(Event { at: Duration::ZERO, exchange: Some(number), kind });
+            }
+        }
+        trace
+    }
+
+    /// The verdict of a check, and the levels of its violations.
+    fn judged(
+        id: &str,
+        version: Version,
+        exchanges: &[(Option<&str>, &str, &str)],
+    ) -> (CheckVerdict, Vec<Option<Level>>) {
+        let trace = trace(exchanges);
+        let evidence = Evidence::new(&[&trace], version, Transport::Http, Facts::default());
+        let outcome =
+            checks().iter().find(|check| check.id == id).map(|check| check.judge(&evidence)).expect("the check");
+        (outcome.verdict, outcome.judgement.violations.iter().map(|it| it.level).collect())
+    }
+
+    const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    const AGAIN: (Option<&str>, &str, &str) = (
+        None,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#,
+    );
+
+    #[test]
+    fn a_connection_that_is_lost_is_no_silence_if_others_of_the_method_were_answered() {
+        let levels = |exchanges: &[_]| judged("rpc.timeout.answers-every-request", Version::V2025_11_25, exchanges).1;
+        assert_eq!(levels(&[(None, LIST, "lost"), AGAIN]), [Some(Level::Info)]);
+        assert_eq!(levels(&[(None, LIST, "lost")]), [None]);
+    }
+
+    #[test]
+    fn a_stream_that_has_only_begun_is_no_answer_to_a_batch() {
+        let batch = r#"[{"jsonrpc":"2.0","id":"m-batch-1","method":"ping"},{"jsonrpc":"2.0","id":"m-batch-2","method":"ping"}]"#;
+        let judged =
+            |came| judged("rpc.batch.receive", Version::V2025_03_26, &[(Some("malformed/batch"), batch, came)]);
+        assert_eq!(judged("begun"), (CheckVerdict::NotTested, vec![]));
+        assert_eq!(judged("{}").0, CheckVerdict::Fail);
+    }
 }
