@@ -23,8 +23,10 @@ impl TokenArgs {
     pub(super) fn add_to(&self, mut servers: Vec<Server>) -> Result<Vec<Server>, Failure> {
         let Some(token) = &self.token else { return Ok(servers) };
         let mut with_url = servers.iter_mut().filter(|server| server.resolved.config.target.endpoint().is_some());
-        let (Some(server), None) = (with_url.next(), with_url.next()) else {
-            return Err(Failure::Usage("--token is for one server with a URL: name it".to_owned()));
+        let server = match (with_url.next(), with_url.next()) {
+            (Some(server), None) => server,
+            (None, _) => return Err(Failure::Usage("--token needs a server with a URL".to_owned())),
+            (Some(_), Some(_)) => return Err(Failure::Usage("--token is for one server: name it".to_owned())),
         };
         if let Some(at) = server.resolved.config.target.endpoint_mut() {
             at.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
