@@ -443,8 +443,14 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
         None => "the server requires authorization; --token TOKEN gives it",
     };
     let judged = judge_selected(&evidence, options.selected());
+    // What the server declares is not known.
+    let may_apply = |check: &Check, outcome: &CheckOutcome| {
+        let is_declared = check.capability.is_some() || check.extension.is_some();
+        is_declared && outcome.level.is_some() && check.transports.contains(&params.target.transport())
+    };
     let outcomes = judged.into_iter().map(|(check, outcome)| match (check.area(), outcome.verdict) {
-        ("auth", _) | (_, CheckVerdict::NotApplicable) => (check, outcome),
+        ("auth", _) => (check, outcome),
+        (_, CheckVerdict::NotApplicable) if !may_apply(check, &outcome) => (check, outcome),
         _ => (check, CheckOutcome::without(CheckVerdict::NotTested, reason.to_owned(), outcome.level)),
     });
     let outcomes = outcomes.collect();

@@ -14,7 +14,7 @@ use crate::{
     cause, citation,
     evidence::{Sought, sought},
     facts::MoreTools,
-    sdk,
+    sdk, silence,
 };
 
 /// How binding a rule is.
@@ -231,6 +231,9 @@ impl Check {
         let sought = sought(|| {
             if let Some(judge) = JUDGES.get(self.id.as_str()) {
                 judge(evidence, &mut judgement);
+                if self.role() == Role::Server {
+                    silence::excuse(evidence, &mut judgement);
+                }
             }
         });
         let counted = self.level(evidence);

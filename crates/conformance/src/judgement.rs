@@ -19,6 +19,8 @@ pub struct Violation {
     pub wrong_code: Option<(i64, i64)>,
     /// The SDK that behaves like this, whatever the author of the peer does.
     pub sdk: Option<&'static str>,
+    /// Whether it is that an answer is not there.
+    pub(crate) awaits_answer: bool,
 }
 
 /// What a judge has found so far.
@@ -102,7 +104,13 @@ impl Judgement {
     /// As [`Judgement::check`], of an answer. The subject is the case of the probe.
     pub fn check_answer<S: Into<String>>(&mut self, holds: bool, call: &Call<'_>, found: impl FnOnce() -> S) {
         self.check_at(holds, call.request.case, call.places(), found);
-        self.settled += usize::from(call.response.is_some());
+        self.settle(holds, call.response.is_some());
+    }
+
+    /// Says of the last exercise whether the answer that it is about is there.
+    pub(crate) fn settle(&mut self, holds: bool, is_answered: bool) {
+        self.settled += usize::from(is_answered);
+        self.violations.last_mut().filter(|_| !holds).into_iter().for_each(|it| it.awaits_answer = !is_answered);
     }
 
     /// As [`Judgement::check`], with all that can be said.
@@ -117,7 +125,7 @@ impl Judgement {
         if !holds {
             let (level, wrong_code, sdk) = (None, None, None);
             let (subject, found) = (subject.map(ToOwned::to_owned), found().into());
-            self.violations.push(Violation { subject, found, places, level, wrong_code, sdk });
+            self.violations.push(Violation { subject, found, places, level, wrong_code, sdk, awaits_answer: false });
         }
     }
 

@@ -39,6 +39,7 @@ mod method;
 mod recorded;
 mod sdk;
 mod shapes;
+mod silence;
 mod unrest;
 
 pub use areas::cases;

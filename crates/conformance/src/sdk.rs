@@ -178,7 +178,7 @@ mod tests {
             let place = evidence.own().next().map(|message| message.place);
             let (level, wrong_code, sdk) = (None, None, None);
             let (subject, found, places) = (None, "error 0".to_owned(), place.into_iter().collect());
-            let violation = Violation { subject, found, places, level, wrong_code, sdk };
+            let violation = Violation { subject, found, places, level, wrong_code, sdk, awaits_answer: false };
             let known = known(&evidence);
             assert_eq!(weak.is_some_and(|it| it.explains(&evidence, &violation, &known)), expected, "{answers:?}");
         }

@@ -5,6 +5,7 @@ use rehearse_protocol::{List, Version, meta};
 use serde_json::{Value, json};
 
 use super::query::{Calls, Parts, Query, elements};
+pub(super) use crate::silence::{NOT_DUE, is_alive_after, is_due};
 use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, case::is_case};
 
 /// The member with the items of a list, and the member that names an item.
@@ -168,25 +169,6 @@ pub(super) fn on_one_stream(one: &Message<'_>, other: &Message<'_>) -> bool {
     one.place.connection == other.place.connection && one.exchange == other.exchange
 }
 
-/// Whether a request has its answer, or was given enough time for it: a slow server may still be busy with an earlier one,
-/// unless it has answered a later one, and may wait for what it has asked the client.
-pub(super) fn is_due(evidence: &Evidence<'_>, connection: &Connection<'_>, call: &Call<'_>) -> bool {
-    let patience = evidence.facts.patience;
-    let is_passed_over = || connection.waited(call.request) >= patience && is_alive_after(connection, call);
-    let is_late = || connection.silence_after(call.request) >= patience || is_passed_over();
-    let is_asked_in_time = |ask: &crate::Ask<'_>| {
-        let mut on_the_way = connection.on_the_way(call).filter(|it| it.time < call.request.time + patience);
-        on_the_way.any(|it| it.place == ask.request.place)
-    };
-    let has_asked = || connection.asks().any(|ask| ask.responses.is_empty() && is_asked_in_time(&ask));
-    call.is_answered() || (is_late() && !has_asked())
-}
-
-/// Whether a request that was sent later on the connection has an answer.
-pub(super) fn is_alive_after(connection: &Connection<'_>, call: &Call<'_>) -> bool {
-    connection.calls().any(|later| later.request.place > call.request.place && later.is_served())
-}
-
 /// Checks that a server lives after a case: a later message on its connection gets an answer.
 pub(super) fn survives(e: &Evidence<'_>, j: &mut Judgement, case: &str) {
     e.look_for(case);
@@ -242,9 +224,6 @@ pub(super) fn is_broken(call: &Call<'_>) -> bool {
 pub(super) fn is_unanswered_control(call: &Call<'_>) -> bool {
     is_case_of(call, "control") && !call.is_served()
 }
-
-/// Why silence says nothing yet.
-pub(super) const NOT_DUE: &str = "no answer came in time; `--timeout` waits longer";
 
 /// Why silence after something says nothing about it.
 pub(super) const NEVER_ANSWERED: &str = "the server answers no such request, also in normal work";

@@ -84,7 +84,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         // A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
         for connection in e.connections.iter().filter(|connection| connection.started.is_some()) {
             let calls: Vec<_> = connection.calls().collect();
-            let Some(last) = calls.iter().rfind(|call| !is_unanswered_control(call)) else { continue };
+            let end = connection.closed.map(|(place, ..)| place);
+            let is_before = |call: &&Call<'_>| end.is_none_or(|end| call.request.place < end);
+            let Some(last) = calls.iter().filter(is_before).rfind(|call| !is_unanswered_control(call)) else { continue };
             let code = connection.exited.map(|(_, code)| code);
             let exit = match code {
                 Some(Some(code)) => format!(" with exit code {code}"),

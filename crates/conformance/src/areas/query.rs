@@ -77,8 +77,9 @@ pub(super) trait Query: Iterator<Item: Subject> + Sized {
     ) {
         for it in self {
             let (name, places, is_settled) = it.about();
-            j.check_at(holds(it.value()), name, places, || found(it.value()));
-            j.settled += usize::from(is_settled);
+            let holds = holds(it.value());
+            j.check_at(holds, name, places, || found(it.value()));
+            j.settle(holds, is_settled);
         }
     }
 
