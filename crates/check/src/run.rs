@@ -197,6 +197,9 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
             None => no_version(&refusals, server::endpoint(params)),
         });
     }
+    if !versions.is_empty() {
+        checked.untried.extend(server::why_gone(params).await);
+    }
     checked.lost_stderr = versions.iter().flat_map(|run| &run.traces).map(Trace::lost_stderr).sum();
     if let Some((newest, others)) = versions.split_first() {
         let is_uncalled =

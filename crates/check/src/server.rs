@@ -1,15 +1,19 @@
 //! What the configuration of a server says about it.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use rehearse_client::{ServerParams, StopGrace, Target};
 use rehearse_conformance::Facts;
+use tokio::{net::TcpStream, time::timeout};
+use url::Url;
 
 use crate::CheckOptions;
 
 /// How long a process may take to exit, and what it has started after it, before it gets SIGTERM, and again before it is
 /// killed.
 const EXIT: Duration = Duration::from_millis(2500);
+/// How long it may take to see whether a server still listens.
+const CONNECT: Duration = Duration::from_secs(1);
 /// A variable with a value that only the process of the server has.
 const CANARY: &str = "REHEARSE_CANARY";
 /// The words by which a variable is taken for a secret.
@@ -62,6 +66,15 @@ fn secrets(params: &ServerParams) -> Vec<String> {
     let is_secret = |name: &str| SECRETS.iter().any(|word| name.to_ascii_uppercase().contains(word));
     let secrets = spec.env.iter().filter(|(name, value)| is_secret(name) && value.len() >= 8);
     secrets.map(|(_, value)| value.clone()).collect()
+}
+
+/// Why a run against a server on this machine has not seen all of it: nothing listens there any more.
+pub(crate) async fn why_gone(params: &ServerParams) -> Option<String> {
+    let url = Url::parse(endpoint(params).filter(|_| is_local(params))?).ok()?;
+    let (host, port) = (url.host_str()?.trim_matches(['[', ']']), url.port_or_known_default()?);
+    let connected = timeout(CONNECT, TcpStream::connect((host, port))).await.ok()?;
+    let is_gone = connected.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+    is_gone.then(|| "the server has ended: nothing listens at its URL any more".to_owned())
 }
 
 fn is_local(params: &ServerParams) -> bool {

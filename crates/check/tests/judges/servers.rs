@@ -359,6 +359,28 @@ async fn a_server_that_wants_a_token_and_says_403_is_judged() {
     assert_eq!(verdict, Some(CheckVerdict::Fail), "{:?}", checked.error);
 }
 
+/// A server that ends when its only tool is called.
+const MORTAL: &str = r"
+tools: [{ name: crash, annotations: { readOnlyHint: true }, steps: [{ exit: 3 }] }]
+";
+
+#[tokio::test]
+async fn a_server_over_http_that_ends_is_incomplete_and_not_accused_of_what_came_later() {
+    let source = rehearse_document::Source::new("script.yaml", MORTAL);
+    let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
+    let server = MockServer::start(engine, ListenOptions::default()).await.expect("a port");
+    let url = server.url(Transport::Http).expect("it listens");
+    let ending = tokio::spawn(async move {
+        server.wait_exit().await;
+        server.stop(Duration::ZERO).await;
+    });
+    let checked = checked(Target::Http(Endpoint { url, headers: Vec::new() }), &[]).await;
+    ending.await.expect("no panic");
+    let unfinished = checked.unfinished();
+    assert!(unfinished.iter().any(|it| it.starts_with("the server has ended")), "{unfinished:?}");
+    assert_eq!(accused(&checked), [""; 0]);
+}
+
 /// Answers every handshake late, but for the first ones.
 const LATE_HANDSHAKE: &str = r"
 tools: [{ name: a, description: A., annotations: { readOnlyHint: true }, inputSchema: { type: object }, reply: ok }]

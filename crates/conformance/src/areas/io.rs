@@ -86,7 +86,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let calls: Vec<_> = connection.calls().collect();
             let end = connection.closed.map(|(place, ..)| place);
             let is_before = |call: &&Call<'_>| end.is_none_or(|end| call.request.place < end);
-            let Some(last) = calls.iter().filter(is_before).rfind(|call| !is_unanswered_control(call)) else { continue };
+            let Some(last) = calls.iter().filter(is_before).rfind(|call| !is_unanswered_control(call)) else {
+                continue;
+            };
             let code = connection.exited.map(|(_, code)| code);
             let exit = match code {
                 Some(Some(code)) => format!(" with exit code {code}"),
