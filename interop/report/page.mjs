@@ -95,11 +95,11 @@ await test('the filter takes text, status, transport and protocol', async page =
   assert.deepEqual([...new Set(await titles(page))], ['tools.call.structured-has-text']);
   assert.ok((await rows(page)).includes('tools.call.structured-has-text') && !(await rows(page)).includes('fine'));
   await filter(page, 'transport:http');
-  assert.deepEqual(await heads(page), ['25-11', '26-07']);
+  assert.deepEqual(await heads(page), ['2025-11-25', '2026-07-28']);
   assert.ok((await titles(page)).includes('hostile: call text') && !(await titles(page)).includes('dead: discover'));
   assert.equal(await page.locator('#m0 ~ .wide colgroup + colgroup:not(.hidden)').count(), 1);
   await filter(page, 'protocol:2026');
-  assert.deepEqual(await heads(page), ['26-07', '26-07', '26-07', '26-07']);
+  assert.deepEqual(await heads(page), ['2026-07-28', '2026-07-28', '2026-07-28', '2026-07-28']);
   assert.ok(!(await titles(page)).includes('dead: discover'));
   await filter(page, 'transport:stdio protocol:2025-11-25 status:failed');
   assert.deepEqual(await rows(page), ['dead', 'hostile', 'tools.call.structured-matches-schema']);

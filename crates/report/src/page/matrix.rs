@@ -37,12 +37,15 @@ fn groups(at: usize, matrix: &Matrix) -> Markup {
     let is_folded = matrix.groups.len() > 1;
     html! {
         @for group in &matrix.groups {
-            @let all: Vec<_> = group.rows.iter().collect();
+            @let (none, all): (Vec<_>, Vec<_>) = group.rows.iter().partition(|row| is_folded && row.worst() == Outcome::NotApplicable);
             @if is_folded {
                 @let worst = group.rows.iter().map(Row::worst).min().unwrap_or(Outcome::NotApplicable);
                 details class="area" {
                     summary { span class={ "mark " (worst) } { (worst.mark()) } " " b { (printable(&group.name)) } " " (tally(group)) }
-                    (rows(at, matrix, &all, false))
+                    @if !all.is_empty() { (rows(at, matrix, &all, false)) }
+                    @if !none.is_empty() {
+                        details { summary { (none.len()) " not applicable" } (rows(at, matrix, &none, false)) }
+                    }
                 }
             } @else { (rows(at, matrix, &all, false)) }
         }
@@ -91,7 +94,7 @@ fn rows(at: usize, matrix: &Matrix, rows: &[&Row], is_explained: bool) -> Markup
                     tr {
                         td {}
                         @for (group, name) in &matrix.columns {
-                            th scope="col" data-transport=(printable(group)) data-protocol=(printable(name)) { span { (short(name)) } }
+                            th scope="col" data-transport=(printable(group)) data-protocol=(printable(name)) { span { (printable(name)) } }
                         }
                         @if has_time { th class="time" title="of the slowest cell" { "time" } }
                     }
@@ -125,10 +128,4 @@ fn row(at: usize, matrix: &Matrix, row: &Row, is_explained: bool) -> Markup {
             @if let Some(duration) = row.duration { td class="time" { (readable(duration)) } }
         }
     }
-}
-
-/// A version without its century and its day is enough to tell versions apart.
-fn short(protocol: &str) -> &str {
-    let is_date = protocol.len() == 10 && protocol.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    if is_date { &protocol[2..7] } else { protocol }
 }

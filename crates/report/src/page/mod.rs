@@ -46,7 +46,7 @@ pub(crate) fn render(summary: &Summary, origin: &Origin) -> Vec<u8> {
             }
             body {
                 header {
-                    h1 { span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { (self::origin(origin)) } }
+                    h1 { (printable(subject(summary, origin))) " " span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { (self::origin(origin)) } }
                     @for (at, section) in summary.sections.iter().enumerate() { (counts(at, section)) }
                 }
                 div id="tools" hidden {
@@ -77,13 +77,22 @@ fn title(summary: &Summary, origin: &Origin) -> String {
     format!("{what} · {}", origin.project.as_deref().unwrap_or("rehearse"))
 }
 
+/// What the page is about: the only server, or else the project.
+fn subject<'s>(summary: &'s Summary, origin: &'s Origin) -> &'s str {
+    let mut names = summary.sections.iter().flat_map(|section| &section.subjects).map(|(name, _)| name.as_str());
+    let project = || origin.project.as_deref().unwrap_or("rehearse report");
+    match (names.next(), names.next()) {
+        (Some(name), None) => name,
+        _ => project(),
+    }
+}
+
 /// The project, branch and commit, if a CI system says them.
 fn origin(origin: &Origin) -> Markup {
     let commit = origin.commit.as_ref().map(|commit| commit.chars().take(9).collect::<String>());
-    html! {
-        (printable(origin.project.as_deref().unwrap_or("rehearse report")))
-        @for part in [&origin.branch, &commit].into_iter().flatten() { " · " (printable(part)) }
-    }
+    let parts: Vec<_> =
+        [&origin.project, &origin.branch, &commit].into_iter().flatten().map(|it| printable(it)).collect();
+    html! { (parts.join(" · ")) }
 }
 
 /// A sentence, with what stands in backticks as code.
@@ -114,11 +123,33 @@ fn counts(at: usize, section: &Section) -> Markup {
     html! {
         p class="counts" {
             a href={ "#s" (at) } { b { (section.title) } } " "
+            @if let Some(sentence) = &section.sentence { (printable(sentence)) br; }
             @if all > 0 { (all) " " (if all == 1 { section.unit.trim_end_matches('s') } else { section.unit }) ": " }
             @for (at, (outcome, count)) in section.counts.iter().enumerate() {
                 @if at > 0 { ", " }
                 a class=(outcome) href={ "#q=status%3A" (outcome) } {
                     (count) " " (outcome.phrase()) @if *outcome == Outcome::Warning && *count != 1 { "s" }
+                }
+            }
+        }
+        (totals(&section.counts))
+    }
+}
+
+/// A bar with a part for each outcome, as wide as its count.
+fn totals(counts: &[(Outcome, usize)]) -> Markup {
+    let counts: Vec<_> = counts.iter().rev().filter(|(outcome, _)| *outcome != Outcome::NotApplicable).collect();
+    let all: usize = counts.iter().map(|(_, count)| count).sum();
+    let mut end = 0;
+    let parts = counts.iter().map(|(outcome, count)| {
+        end += count;
+        (outcome, end - count, count)
+    });
+    html! {
+        @if all > 0 {
+            svg class="totals" viewBox={ "0 0 " (all) " 1" } preserveAspectRatio="none" role="img" aria-label="Share of each outcome" {
+                @for (outcome, from, count) in parts {
+                    rect class=(outcome) x=(from) y="0" width=(count) height="1" { title { (count) " " (outcome.phrase()) } }
                 }
             }
         }
@@ -137,7 +168,6 @@ fn section(at: usize, section: &Section) -> Markup {
                     div { dt { (name) } dd { (printable(fact)) } }
                 }
             }
-            @if let Some(sentence) = &section.sentence { p { (printable(sentence)) } }
             @if let Some(matrix) = &section.matrix { (matrix::matrix(at, matrix)) }
             @for (number, failure) in section.failures.iter().enumerate() {
                 @let title = heading(failure.outcome);

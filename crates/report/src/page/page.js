@@ -80,7 +80,12 @@
         if (part.tagName === "H3") { head = part; found = false; }
         else if (head && part.classList.contains("failure")) { found ||= !part.classList.contains("hidden"); hide(head, !found); }
       }
-      for (const part of all(".untested", section)) { hide(part, query.status); hide(part.previousElementSibling, query.status); }
+      for (const part of all(".untested", section)) {
+        const isHidden = query.status && !"not-tested".startsWith(query.status);
+        hide(part, isHidden);
+        hide(part.previousElementSibling, isHidden);
+        if (query.status && !isHidden) part.open = true;
+      }
     }
     const left = failures.filter(failure => !failure.classList.contains("hidden")).length;
     document.getElementById("found").textContent = filter.value

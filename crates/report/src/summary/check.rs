@@ -57,6 +57,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
         ..Failure::new(Outcome::Failed, "stale entry of the baseline".to_owned())
     });
     let stale: Vec<_> = stale.collect();
+    let stale_count = stale.len();
     let outcomes = result.checks().map(|check| outcome(check.verdict));
     section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
@@ -79,10 +80,40 @@ pub(super) fn section(result: &CheckResult) -> Section {
     }
     section.untested = untested.into_iter().map(|(reason, ids)| (reason.to_owned(), ids)).collect();
     section.untested.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    let stale = match stale_count {
+        0 => None,
+        1 => Some("1 stale entry of the baseline".to_owned()),
+        count => Some(format!("{count} stale entries of the baseline")),
+    };
+    let parts = section.matrix.as_ref().and_then(rules_kept).into_iter().chain(stale);
+    section.sentence = Some(parts.collect::<Vec<_>>().join(", ")).filter(|sentence| !sentence.is_empty());
     if result.strict && result.totals.warnings > 0 {
         section.sentence = Some(format!("{}; --strict counts warnings as failures", section.conclusion()));
     }
     section
+}
+
+/// How many rules are kept, broken and not tried, whatever the version; `None` if none was tried.
+fn rules_kept(matrix: &Matrix) -> Option<String> {
+    let (mut kept, mut broken, mut warned, mut accepted, mut untried) = (0, 0, 0, 0, 0);
+    for row in matrix.groups.iter().flat_map(|group| &group.rows) {
+        let has = |outcome| row.cells.iter().flatten().any(|(it, _)| *it == outcome);
+        match () {
+            () if has(Outcome::Failed) => broken += 1,
+            () if has(Outcome::Warning) => warned += 1,
+            () if has(Outcome::Accepted) => accepted += 1,
+            () if has(Outcome::Passed) || has(Outcome::Info) => kept += 1,
+            () if has(Outcome::NotTested) => untried += 1,
+            () => {}
+        }
+    }
+    let all = [(kept, "kept"), (broken, "broken"), (warned, "with warnings"), (accepted, "accepted")];
+    let all = all.into_iter().chain([(untried, "not tried")]).filter(|(count, _)| *count > 0).enumerate();
+    let parts = all.map(|(at, (count, what))| match at {
+        0 => format!("{} {what}", counted_word(count, "rule")),
+        _ => format!("{count} {what}"),
+    });
+    (kept + broken + warned + accepted > 0).then(|| parts.collect::<Vec<_>>().join(", "))
 }
 
 /// Name, target and transport of a server.
