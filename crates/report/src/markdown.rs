@@ -14,7 +14,7 @@ use crate::{
 const MOST: usize = 900 << 10;
 /// How many failures have details.
 const DETAILED: usize = 50;
-/// How many places of a failure are named.
+/// How many places of a failure are named, and how much that was not tested for a reason.
 const PLACES: usize = 12;
 /// How many rows a matrix has.
 const ROWS: usize = 200;
@@ -24,7 +24,7 @@ const WIDTH: usize = 400;
 
 /// The report, with a final newline.
 pub(crate) fn render(summary: &Summary) -> String {
-    let mut out = format!("# rehearse: {}\n\n", summary.verdict.phrase());
+    let mut out = format!("# rehearse: {}\n\n", summary.phrase());
     for section in &summary.sections {
         let mut part = String::new();
         self::section(&mut part, section);
@@ -66,7 +66,9 @@ fn section(out: &mut String, section: &Section) {
         self::matrix(out, matrix);
     }
     for (reason, ids) in section.untested.iter().take(DETAILED) {
-        let _ = writeln!(out, "- {} not tested: {}", ids.len(), escaped(reason));
+        let (named, more) = ids.split_at(ids.len().min(PLACES));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let _ = writeln!(out, "- {} not tested: {}: {}{more}", ids.len(), escaped(reason), escaped(&named.join(", ")));
     }
     for remark in section.main_remarks().take(DETAILED) {
         let _ = writeln!(out, "- {}", escaped(&remark.text));

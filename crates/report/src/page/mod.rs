@@ -13,7 +13,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::{
     Origin,
-    summary::{Failure, Outcome, Section, Source, Summary, Table, TableRow, readable},
+    summary::{Failure, Outcome, Section, Source, Summary, Table, TableRow, counted_word, readable},
     text::printable,
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn render(summary: &Summary, origin: &Origin) -> Vec<u8> {
             }
             body {
                 header {
-                    h1 { (printable(subject(summary, origin))) " " span class={ "verdict " (verdict.as_str()) } { (verdict.phrase()) } " " small { (self::origin(origin)) } }
+                    h1 { (printable(subject(summary, origin))) " " span class={ "verdict " (verdict.as_str()) } { (summary.phrase()) } " " small { (self::origin(origin)) } }
                     @for (at, section) in summary.sections.iter().enumerate() { (counts(at, section)) }
                 }
                 div id="tools" hidden {
@@ -70,7 +70,7 @@ pub(crate) fn render(summary: &Summary, origin: &Origin) -> Vec<u8> {
 fn title(summary: &Summary, origin: &Origin) -> String {
     let bad: Vec<_> = summary.sections.iter().flat_map(|it| &it.failures).filter(|it| it.outcome.is_bad()).collect();
     let what = match &bad[..] {
-        [] => summary.verdict.phrase().to_owned(),
+        [] => summary.phrase().to_owned(),
         [failure] => format!("✗ {}", failure.heading()),
         [first, others @ ..] => format!("✗ {} and {} more", first.heading(), others.len()),
     };
@@ -181,7 +181,8 @@ fn section(at: usize, section: &Section) -> Markup {
             @if !section.untested.is_empty() {
                 h3 { "Not tested" }
                 details class="untested" {
-                    summary { (section.untested.iter().map(|(_, ids)| ids.len()).sum::<usize>()) " checks, by reason" }
+                    @let count = section.untested.iter().map(|(_, ids)| ids.len()).sum();
+                    summary { (counted_word(count, section.unit.trim_end_matches('s'))) ", by reason" }
                     dl {
                         @for (reason, ids) in &section.untested {
                             dt { (printable(reason)) }

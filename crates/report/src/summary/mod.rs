@@ -354,6 +354,11 @@ impl Summary {
     pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
         let counts = self.sections.iter().flat_map(|section| &section.counts);
         counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()
+    /// The words for how it ended.
+    pub(crate) fn phrase(&self) -> &'static str {
+        phrase(self.verdict, self.count(|outcome| outcome == Outcome::Warning) > 0)
+    }
+
     }
 }
 
@@ -362,6 +367,11 @@ impl Section {
     pub(crate) fn conclusion(&self) -> String {
         let count = |(outcome, count): &(Outcome, usize)| {
             let plural = if *outcome == Outcome::Warning && *count != 1 { "s" } else { "" };
+    /// The words for how it ended.
+    pub(crate) fn phrase(&self) -> &'static str {
+        phrase(self.verdict, self.counts.iter().any(|(outcome, _)| *outcome == Outcome::Warning))
+    }
+
             format!("{count} {}{plural}", outcome.phrase())
         };
         let counts: Vec<_> = self.counts.iter().map(count).collect();
@@ -442,6 +452,10 @@ impl Failure {
 fn missing_parts(missing: &str) -> Failure {
     let messages = vec![format!("{missing}; run them again, or name the files of their results")];
     Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) }
+fn phrase(verdict: Verdict, has_warnings: bool) -> &'static str {
+    if verdict == Verdict::Passed && has_warnings { "passed, with warnings" } else { verdict.phrase() }
+}
+
 }
 
 /// The same as a test.

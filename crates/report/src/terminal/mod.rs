@@ -23,8 +23,9 @@ use crate::{
     text::{block, printable},
 };
 
-/// How many reasons are named for which something was not tested.
+/// How many reasons are named for which something was not tested, and how much with each.
 const REASONS: usize = 3;
+const NAMES: usize = 200;
 /// How many remarks with one outcome are shown, and how many causes of failures.
 const REMARKS: usize = 20;
 const CAUSES: usize = 40;
@@ -43,7 +44,7 @@ pub(crate) fn render(summary: &Summary, layout: &Layout) -> String {
         }
     }
     if !is_one {
-        let _ = writeln!(out, "{}", styled(summary.verdict.phrase(), of_verdict(summary.verdict)));
+        let _ = writeln!(out, "{}", styled(summary.phrase(), of_verdict(summary.verdict)));
     }
     out
 }
@@ -102,7 +103,9 @@ fn untested(out: &mut String, section: &Section, layout: &Layout) {
     let shown = if layout.is_verbose { reasons.len() } else { REASONS };
     for (reason, names) in reasons.iter().take(shown) {
         let count = format!("  {:>3}  ", names.len());
-        let names = if layout.is_verbose { format!(": {}", names.join(", ")) } else { String::new() };
+        let (shown, more) = names.split_at(names.len().min(NAMES));
+        let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        let names = if layout.is_verbose { format!(": {}{more}", shown.join(", ")) } else { String::new() };
         block(out, &count, &format!("{reason}{names}"), layout.width);
     }
     let more: usize = reasons.iter().skip(shown).map(|(_, names)| names.len()).sum();
@@ -133,11 +136,9 @@ fn remarks(out: &mut String, remarks: &[Remark], indent: &str, layout: &Layout) 
 
 /// The verdict, what it comes from, how long it took, and the seed.
 fn conclusion(out: &mut String, section: &Section, width: usize) {
-    let has_warnings = section.counts.iter().any(|(outcome, _)| *outcome == Outcome::Warning);
-    let (word, style) = match section.verdict {
-        Verdict::Passed if has_warnings => ("passed, with warnings", DOUBTFUL),
-        verdict => (verdict.phrase(), of_verdict(verdict)),
-    };
+    let word = section.phrase();
+    let is_plain = word == section.verdict.phrase();
+    let style = if is_plain { of_verdict(section.verdict) } else { DOUBTFUL };
     let duration = (!section.duration.is_zero()).then(|| readable(section.duration));
     let facts: Vec<_> = duration.into_iter().chain(section.seed.map(|seed| format!("seed {seed}"))).collect();
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
