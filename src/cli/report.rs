@@ -122,7 +122,10 @@ fn judge(args: &ReportArgs, bench: Option<&mut BenchResult>) -> Result<(), Failu
         let wrong = "--fail-if is about benchmarks, and these are no results of `rehearse bench`";
         return if args.fail_if.is_empty() { Ok(()) } else { Err(Failure::Usage(wrong.to_owned())) };
     };
-    rehearse_bench::judge(&args.fail_if, bench);
+    if let Some(condition) = args.fail_if.iter().find(|condition| condition.has_base()) {
+        return Err(Failure::Usage(format!("--fail-if '{condition}' belongs to `rehearse bench --against FILE`")));
+    }
+    rehearse_bench::judge(&args.fail_if, None, bench);
     Ok(())
 }
 

@@ -20,19 +20,15 @@ type Figure = fn(&Sample<'_>) -> f64;
 
 /// Compares with an earlier result and its name, or else with the first target.
 pub fn compare(result: &mut BenchResult, base: Option<(&str, &BenchResult)>) {
-    let find = |result: &BenchResult, target: &str, name: &str| -> Option<Measure> {
-        let target = result.targets.iter().find(|it| it.name == target)?;
-        target.measures.iter().find(|it| it.name == name).cloned()
-    };
     let (mut comparisons, mut warnings) = (Vec::new(), Vec::new());
     for (target, measure) in result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)))
     {
         let (against, name) = match (base, result.targets.first().filter(|first| first.name != target.name)) {
-            (Some((name, base)), _) => (find(base, &target.name, &measure.name), name),
-            (None, Some(first)) => (find(result, &first.name, &measure.name), &*first.name),
+            (Some((name, base)), _) => (measure_of(base, &target.name, &measure.name), name),
+            (None, Some(first)) => (measure_of(result, &first.name, &measure.name), &*first.name),
             (None, None) => continue,
         };
-        let compared = against.map(|against| compare_measures(&target.name, name, &against, measure));
+        let compared = against.map(|against| compare_measures(&target.name, name, against, measure));
         match compared {
             Some(mut compared) if !compared.is_empty() => {
                 compared.iter_mut().for_each(|it| it.is_gate = base.is_some());
@@ -48,6 +44,12 @@ pub fn compare(result: &mut BenchResult, base: Option<(&str, &BenchResult)>) {
     }
     result.comparisons = comparisons;
     result.warnings.extend(warnings);
+}
+
+/// The measure of this name of a target.
+pub(crate) fn measure_of<'r>(result: &'r BenchResult, target: &str, name: &str) -> Option<&'r Measure> {
+    let target = result.targets.iter().find(|it| it.name == target)?;
+    target.measures.iter().find(|it| it.name == name)
 }
 
 /// Compares the figures p50, p99 and rate of the same measure. Nothing if one of them has too few slices.

@@ -239,6 +239,9 @@ impl Round {
             }
             Err(error) => {
                 *measure.errors.entry(error.to_string()).or_default() += 1;
+                if measure.first_error.is_none() {
+                    measure.first_error = self.mix.operations[at].error().cloned();
+                }
                 None
             }
         }

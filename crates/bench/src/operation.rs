@@ -23,6 +23,8 @@ pub(crate) struct MeasuredOperation {
     valid: AtomicU64,
     /// How many items the first result had.
     items: OnceLock<usize>,
+    /// What the first error said.
+    error: OnceLock<String>,
 }
 
 /// The operations in the order in which they are sent, again and again.
@@ -70,7 +72,19 @@ pub(crate) enum InvalidAnswer {
 impl MeasuredOperation {
     pub(crate) fn new(request: Operation, weight: u32, version: Version) -> MeasuredOperation {
         let (title, template) = (request.title(), RequestTemplate::new(request, version));
-        MeasuredOperation { title, template, weight: weight.max(1), valid: AtomicU64::new(0), items: OnceLock::new() }
+        MeasuredOperation {
+            title,
+            template,
+            weight: weight.max(1),
+            valid: AtomicU64::new(0),
+            items: OnceLock::new(),
+            error: OnceLock::new(),
+        }
+    }
+
+    /// What the first error said, if it said something.
+    pub(crate) fn error(&self) -> Option<&String> {
+        self.error.get().filter(|text| !text.is_empty())
     }
 
     /// Checks an answer to the request with this id.
@@ -79,7 +93,10 @@ impl MeasuredOperation {
     /// What is wrong with it: the id, an error, or a result that is none. A rate of such answers is no rate.
     pub(crate) fn check(&self, reply: &[u8], id: u64) -> Result<(), InvalidAnswer> {
         let Ok(Message::Response(response)) = Message::parse(reply) else { return Err(InvalidAnswer::NoResponse) };
-        let raw = response.outcome.map_err(|error| InvalidAnswer::Rpc(error.code))?;
+        let raw = response.outcome.map_err(|error| {
+            self.error.get_or_init(|| error.message.clone());
+            InvalidAnswer::Rpc(error.code)
+        })?;
         if response.id != Some(Id::Number(id.into())) {
             return Err(InvalidAnswer::Id);
         }
@@ -91,6 +108,7 @@ impl MeasuredOperation {
         }
         let result: ResultMembers = serde_json::from_str(raw.get()).map_err(|_| InvalidAnswer::Shape)?;
         if result.is_error {
+            self.error.get_or_init(|| first_text(raw.get()));
             return Err(InvalidAnswer::ToolError);
         }
         if let Some(kind) = result.result_type.filter(|kind| kind != "complete") {
@@ -104,6 +122,12 @@ impl MeasuredOperation {
         self.valid.store(hash, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// The first text of a result; empty if it has none.
+fn first_text(result: &str) -> String {
+    let result: serde_json::Value = serde_json::from_str(result).unwrap_or_default();
+    result["content"].as_array().into_iter().flatten().find_map(|it| it["text"].as_str()).unwrap_or_default().to_owned()
 }
 
 impl Mix {
@@ -156,7 +180,7 @@ mod tests {
         assert_eq!(check(&of(7, r#""result":{"content":[{"type":"text","text":"b"}],"isError":false}"#)), Ok(()));
         let wrong = [
             (of(8, r#""result":{"content":[1]}"#), "an answer with another id"),
-            (of(7, r#""result":{"content":[1],"isError":true}"#), "isError"),
+            (of(7, r#""result":{"content":[{"text":"no such file"}],"isError":true}"#), "isError"),
             (of(7, r#""result":{"content":[1,2]}"#), "a result with another number of items than the first, 1"),
             (of(7, r#""result":{"resultType":"input_required"}"#), "resultType input_required"),
             (of(7, r#""result":{"content":5}"#), "a result of another shape"),
@@ -166,5 +190,6 @@ mod tests {
         for (reply, error) in wrong {
             assert_eq!(check(&reply).map_err(|error| error.to_string()), Err(error.to_owned()), "{reply}");
         }
+        assert_eq!(operation.error().map(String::as_str), Some("no such file"));
     }
 }

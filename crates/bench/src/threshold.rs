@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use crate::comparison::measure_of;
 use rehearse_report::bench::{BenchResult, Measure, TargetResult, ThresholdResult, readable};
 
 /// A condition on a measure.
@@ -23,8 +24,15 @@ pub struct Threshold {
     text: String,
     figure: Figure,
     operator: Operator,
+    bound: Bound,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bound {
     /// Seconds, requests per second, or a share from 0 to 1.
-    bound: f64,
+    Value(f64),
+    /// So many times the same figure of an earlier result.
+    Base(f64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,7 +55,9 @@ enum Operator {
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; write a figure, a comparison and a bound: 'p99 > 50ms', 'errors > 0.1%', 'rate < 100'")]
+#[error(
+    "{0}; write a figure, a comparison and a bound: 'p99 > 50ms', 'errors > 0.1%', 'rate < 100', 'p95 > base*1.15'"
+)]
 pub struct ThresholdError(String);
 
 impl FromStr for Threshold {
@@ -76,7 +86,10 @@ impl FromStr for Threshold {
                 Figure::Percentile(percent.ok_or_else(|| ThresholdError(unknown()))?)
             }
         };
-        let bound = figure.bound(bound.trim()).map_err(ThresholdError)?;
+        let bound = match bound.trim().strip_prefix("base") {
+            Some(rest) => Bound::Base(factor(rest).ok_or_else(|| error("what follows `base` is not *NUMBER"))?),
+            None => Bound::Value(figure.bound(bound.trim()).map_err(ThresholdError)?),
+        };
         Ok(Threshold { text: text.trim().to_owned(), figure, operator, bound })
     }
 }
@@ -84,6 +97,14 @@ impl FromStr for Threshold {
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
+    }
+}
+
+/// By what a base is multiplied: `*1.15`, or nothing for 1.
+fn factor(text: &str) -> Option<f64> {
+    match text.trim() {
+        "" => Some(1.0),
+        text => text.strip_prefix('*')?.trim().parse().ok().filter(|factor| *factor > 0.0 && f64::is_finite(*factor)),
     }
 }
 
@@ -123,31 +144,53 @@ impl Figure {
     }
 }
 
-/// Applies the conditions of `--fail-if` to all measures of a benchmark, and gives the verdict.
-pub fn judge(thresholds: &[Threshold], result: &mut BenchResult) {
+/// Applies the conditions of `--fail-if` to all measures of a benchmark, and gives the verdict. A condition with `base` is
+/// about an earlier result. It takes the place of the comparison with that, and is not applied to what the base does not
+/// have.
+pub fn judge(thresholds: &[Threshold], base: Option<&BenchResult>, result: &mut BenchResult) {
     let measures = result.targets.iter().flat_map(|target| target.measures.iter().map(move |it| (target, it)));
     let of = |(target, measure): (&TargetResult, &Measure)| -> Vec<_> {
-        thresholds.iter().map(|threshold| threshold.judge(&target.name, measure)).collect()
+        let base = base.and_then(|base| measure_of(base, &target.name, &measure.name));
+        thresholds.iter().filter_map(|threshold| threshold.judge(&target.name, measure, base)).collect()
     };
     let judged: Vec<_> = measures.flat_map(of).collect();
+    if thresholds.iter().any(Threshold::has_base) {
+        result.comparisons.iter_mut().for_each(|comparison| comparison.is_gate = false);
+    }
     result.thresholds.extend(judged);
     result.conclude();
 }
 
 impl Threshold {
-    /// Whether the condition is true. Where nothing has an answer, no condition on latencies is.
+    /// Whether it needs an earlier result.
+    pub fn has_base(&self) -> bool {
+        matches!(self.bound, Bound::Base(_))
+    }
+
+    /// Whether the condition is true. Where nothing has an answer, no condition on latencies is; nor is one that needs an
+    /// earlier result.
     pub fn holds(&self, measure: &Measure) -> bool {
+        let Bound::Value(bound) = self.bound else { return false };
         let is_latency = matches!(self.figure, Figure::Percentile(_) | Figure::Mean | Figure::Max);
         if is_latency && measure.latency.count() == 0 {
             return false;
         }
         let value = self.figure.of(measure);
         match self.operator {
-            Operator::Less => value < self.bound,
-            Operator::LessOrEqual => value <= self.bound,
-            Operator::Greater => value > self.bound,
-            Operator::GreaterOrEqual => value >= self.bound,
+            Operator::Less => value < bound,
+            Operator::LessOrEqual => value <= bound,
+            Operator::Greater => value > bound,
+            Operator::GreaterOrEqual => value >= bound,
         }
+    }
+
+    /// The condition without `base`, which is this measure.
+    fn over(&self, base: &Measure) -> Threshold {
+        let bound = match self.bound {
+            Bound::Base(factor) => Bound::Value(factor * self.figure.of(base)),
+            bound => bound,
+        };
+        Threshold { bound, ..self.clone() }
     }
 
     /// What was measured, as text.
@@ -163,15 +206,20 @@ impl Threshold {
     }
 
     /// The result of `--fail-if` for a measure. Without any answer it is met: silence is no pass.
-    fn judge(&self, target: &str, measure: &Measure) -> ThresholdResult {
+    fn judge(&self, target: &str, measure: &Measure, base: Option<&Measure>) -> Option<ThresholdResult> {
+        let base = base.filter(|base| self.has_base() && base.latency.count() > 0);
+        if self.has_base() && base.is_none() {
+            return None;
+        }
         let is_silent = measure.latency.count() == 0;
-        ThresholdResult {
+        let of_base = base.map(|base| format!("; base: {}", self.found(base))).unwrap_or_default();
+        Some(ThresholdResult {
             expression: self.to_string(),
             target: target.to_owned(),
             measure: measure.name.clone(),
-            found: self.found(measure),
-            is_met: is_silent || self.holds(measure),
-        }
+            found: format!("{}{of_base}", self.found(measure)),
+            is_met: is_silent || base.map_or_else(|| self.holds(measure), |base| self.over(base).holds(measure)),
+        })
     }
 }
 
@@ -207,12 +255,29 @@ mod tests {
         assert_eq!(error("p99 < 5"), "\"5\" is not a duration, such as 50ms");
         assert_eq!(error("errors > 5"), "\"5\" is not a share, such as 0.1%");
         assert_eq!(error("rate > -1"), "\"-1\" is not a number per second");
+        assert_eq!(error("p99 > base+1"), "what follows `base` is not *NUMBER");
+    }
+
+    #[test]
+    fn a_condition_with_a_base_is_about_the_same_measure_of_an_earlier_result() {
+        let base = measure();
+        let mut slower = measure();
+        (1..=99).for_each(|_| slower.latency.record(Duration::from_millis(60)));
+        let judged = |text: &str, base: Option<&Measure>| {
+            let threshold: Threshold = text.parse().expect(text);
+            threshold.judge("x", &slower, base).map(|judged| judged.is_met)
+        };
+        assert_eq!(judged("p50 > base*1.15", Some(&base)), Some(true));
+        assert_eq!(judged("p50 > base * 1.25", Some(&base)), Some(false));
+        assert_eq!(judged("rate < base", Some(&base)), Some(false));
+        assert_eq!(judged("p50 > base", None), None);
+        assert_eq!(judged("p50 > base", Some(&Measure::named("call x"))), None);
     }
 
     #[test]
     fn silence_is_no_pass() {
         let threshold: Threshold = "p99 > 50ms".parse().expect("a condition");
-        assert!(threshold.judge("x", &Measure::named("call x")).is_met);
+        assert!(threshold.judge("x", &Measure::named("call x"), None).expect("judged").is_met);
         assert!(!threshold.holds(&Measure::named("call x")));
     }
 }

@@ -99,7 +99,8 @@ latency begins when its request was due.
 With --shard 2/5, this machine sends a fifth of the load, 1000 requests per second. `rehearse report` merges the \
 results of all five.
 
-Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'.
+Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'. With --against, a bound \
+may be `base`, the same figure of that result: 'p95 > base*1.15'. Then only the conditions decide the exit code.
 
 Exit codes:
   0  measured    1  a condition of --fail-if is true, or the server has become slower than --against
@@ -242,6 +243,11 @@ impl CallArgs {
             tools: self.permission.permission(),
             ..self.common.options()
         };
+        if self.find_max.as_ref().is_some_and(Threshold::has_base) {
+            return Err(Failure::Usage(
+                "--find-max takes no condition with `base`: write a bound such as 50ms".to_owned(),
+            ));
+        }
         if self.find_max.is_some() && self.common.duration.is_none() {
             options.extent = Extent::Duration(Duration::from_secs(2));
         }
@@ -299,6 +305,10 @@ impl CommonArgs {
     ) -> Result<Exit, Failure> {
         self.output.check()?;
         let base = self.against.as_deref().map(read_result).transpose()?;
+        if let Some(condition) = self.fail_if.iter().find(|condition| condition.has_base() && base.is_none()) {
+            let hint = "a former result of --format json";
+            return Err(Failure::Usage(format!("--fail-if '{condition}' needs --against FILE, {hint}")));
+        }
         let servers = match self.scripts.is_empty() {
             true => self.target.selected(&self.servers)?,
             false if self.target.is_described() => self.target.selected(&[])?,
@@ -330,7 +340,7 @@ impl CommonArgs {
         spans.iter().for_each(SpanExporter::finish);
         result.started_at = started_at;
         compare(&mut result, base.as_ref().map(|(name, base)| (&**name, base)));
-        judge(&self.fail_if, &mut result);
+        judge(&self.fail_if, base.as_ref().map(|(_, base)| base), &mut result);
         let verdict = result.verdict;
         let results = Results { bench: Some(result), ..Results::default() };
         self.output.write(results, &Layout { width: style::width(), is_verbose: true, ..Layout::default() })?;

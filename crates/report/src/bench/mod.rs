@@ -9,7 +9,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
-pub(crate) use bars::Bars;
+pub use bars::Bar;
+pub(crate) use bars::labelled;
 pub use latencies::Latencies;
 pub use shards::BenchShard;
 
@@ -145,6 +146,9 @@ pub struct Measure {
     /// Requests without a valid result, by kind. They have no latency.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
+    /// What the first error said, if it was an error of a tool or of the protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_error: Option<String>,
     /// Requests that the server refused with HTTP 429. They are no errors.
     #[serde(default)]
     pub throttled: u64,
@@ -346,6 +350,7 @@ impl Measure {
         if let Some(first) = &other.first_event {
             self.first_event.get_or_insert_default().merge(first);
         }
+        self.first_error = self.first_error.take().or_else(|| other.first_error.clone());
         for (kind, count) in &other.errors {
             *self.errors.entry(kind.clone()).or_default() += count;
         }

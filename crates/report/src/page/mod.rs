@@ -13,6 +13,7 @@ use ring::digest::{SHA256, digest};
 
 use crate::{
     Origin,
+    bench::Bar,
     summary::{Failure, Outcome, Section, Source, Summary, Table, TableRow, counted_word, readable},
     text::printable,
 };
@@ -377,23 +378,29 @@ fn table(table: &Table) -> Markup {
 }
 
 /// A histogram: a bar for each range of latencies. The scale is logarithmic.
-fn histogram(name: &str, bars: &[(String, u64)]) -> Markup {
+fn histogram(name: &str, bars: &[Bar]) -> Markup {
     const WIDTH: usize = 16;
     const HEIGHT: usize = 120;
-    let most = bars.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
+    /// The space for the names of percentiles.
+    const TOP: usize = 16;
+    let most = bars.iter().map(|bar| bar.count).max().unwrap_or_default().max(1);
     let height = |count: u64| match count {
         0 => 0,
         count => ((count as f64 / most as f64 * HEIGHT as f64).round() as usize).max(1),
     };
     html! {
         figure class="wide" {
-            figcaption { (printable(name)) ": latency, and how many requests had it" }
-            svg viewBox=(format!("0 0 {} {}", bars.len() * WIDTH, HEIGHT + 24)) role="img" aria-label={ "Histogram of " (printable(name)) } {
-                @for (at, (from, count)) in bars.iter().enumerate() {
-                    rect class="bar" x=(at * WIDTH) y=(HEIGHT - height(*count)) width=(WIDTH - 2) height=(height(*count)) {
+            figcaption { (printable(name)) ": latency (logarithmic), and how many requests had it" }
+            svg viewBox=(format!("0 0 {} {}", bars.len() * WIDTH, TOP + HEIGHT + 24)) role="img" aria-label={ "Histogram of " (printable(name)) } {
+                @for (at, Bar { from, count, marks }) in bars.iter().enumerate() {
+                    rect class="bar" x=(at * WIDTH) y=(TOP + HEIGHT - height(*count)) width=(WIDTH - 2) height=(height(*count)) {
                         title { "from " (from) ": " (count) }
                     }
-                    @if at % 10 == 0 { text class="tick" x=(at * WIDTH) y=(HEIGHT + 18) { (from) } }
+                    @if !marks.is_empty() {
+                        rect class="mark" x=(at * WIDTH) y=(TOP) width="1" height=(HEIGHT);
+                        text class="tick" text-anchor=(if marks[..] == ["p50"] { "end" } else { "start" }) x=(at * WIDTH) y=(TOP - 4) { (marks.join(", ")) }
+                    }
+                    @if at % 10 == 0 { text class="tick" x=(at * WIDTH) y=(TOP + HEIGHT + 18) { (from) } }
                 }
             }
         }

@@ -1,12 +1,16 @@
 //! The section of `rehearse bench`.
 
+use rehearse_document::text::shortened;
+
 use super::{
     Case, Failure, Outcome, Remark, Section, Suite, Table, TableRow, counted, counted_word, missing_case, missing_parts,
 };
-use crate::bench::{Bars, BenchResult, Change, Comparison, Measure, TargetResult, readable};
+use crate::bench::{BenchResult, Change, Comparison, Measure, TargetResult, labelled, readable};
 
 /// The bars of a histogram.
 const BARS: usize = 40;
+/// How much of the text of an error is shown.
+const ERROR: usize = 200;
 const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
 
 pub(super) fn section(result: &BenchResult) -> Section {
@@ -116,12 +120,13 @@ fn table(target: &TargetResult) -> Table {
     let row = |it: &Measure| TableRow { outcome: None, name: it.name.clone(), cells: cells(it) };
     table.rows = target.measures.iter().map(row).collect();
     let with_latency = target.measures.iter().filter(|measure| measure.latency.count() > 1);
-    table.histograms =
-        with_latency.map(|measure| (measure.name.clone(), Bars::new(&measure.latency, BARS).labelled())).collect();
+    table.histograms = with_latency.map(|measure| (measure.name.clone(), labelled(&measure.latency, BARS))).collect();
     for measure in &target.measures {
         let name = &measure.name;
         let errors = measure.errors.iter().map(|(kind, count)| format!("{name}: {count} × {kind}"));
         table.remarks.extend(errors.map(|text| Remark::new(Outcome::Failed, text)));
+        let said = measure.first_error.as_ref().map(|text| format!("  the first one says: {}", shortened(text, ERROR)));
+        table.remarks.extend(said.map(|text| Remark::new(Outcome::Failed, text)));
         let first = measure.first_event.as_ref().map(|first| {
             let [half, most] = [50.0, 99.0].map(|percent| readable(first.percentile(percent)));
             format!("{name}: first event after {half} (p50), {most} (p99)")

@@ -13,7 +13,11 @@ use std::{fmt, time::Duration};
 pub(crate) use check::failure as of_check;
 
 use crate::{
-    TraceLine, Verdict, bench::BenchResult, check::CheckResult, diff::DiffResult, fuzz::FuzzResult,
+    TraceLine, Verdict,
+    bench::{Bar, BenchResult},
+    check::CheckResult,
+    diff::DiffResult,
+    fuzz::FuzzResult,
     run_result::RunResult,
 };
 
@@ -320,8 +324,8 @@ pub struct Table {
     pub title: String,
     pub heads: Vec<&'static str>,
     pub rows: Vec<TableRow>,
-    /// For each measure its name and the bars of its histogram: where the bar begins, and how many requests it has.
-    pub histograms: Vec<(String, Vec<(String, u64)>)>,
+    /// For each measure its name and the bars of its histogram.
+    pub histograms: Vec<(String, Vec<Bar>)>,
     pub remarks: Vec<Remark>,
 }
 
@@ -350,28 +354,28 @@ impl Results {
 }
 
 impl Summary {
-    /// How many cells, checks and thresholds have an outcome for which the condition holds.
-    pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
-        let counts = self.sections.iter().flat_map(|section| &section.counts);
-        counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()
     /// The words for how it ended.
     pub(crate) fn phrase(&self) -> &'static str {
         phrase(self.verdict, self.count(|outcome| outcome == Outcome::Warning) > 0)
     }
 
+    /// How many cells, checks and thresholds have an outcome for which the condition holds.
+    pub fn count(&self, is_counted: impl Fn(Outcome) -> bool) -> usize {
+        let counts = self.sections.iter().flat_map(|section| &section.counts);
+        counts.filter(|(outcome, _)| is_counted(*outcome)).map(|(_, count)| count).sum()
     }
 }
 
 impl Section {
-    /// What came of it: a sentence, or what was counted.
-    pub(crate) fn conclusion(&self) -> String {
-        let count = |(outcome, count): &(Outcome, usize)| {
-            let plural = if *outcome == Outcome::Warning && *count != 1 { "s" } else { "" };
     /// The words for how it ended.
     pub(crate) fn phrase(&self) -> &'static str {
         phrase(self.verdict, self.counts.iter().any(|(outcome, _)| *outcome == Outcome::Warning))
     }
 
+    /// What came of it: a sentence, or what was counted.
+    pub(crate) fn conclusion(&self) -> String {
+        let count = |(outcome, count): &(Outcome, usize)| {
+            let plural = if *outcome == Outcome::Warning && *count != 1 { "s" } else { "" };
             format!("{count} {}{plural}", outcome.phrase())
         };
         let counts: Vec<_> = self.counts.iter().map(count).collect();
@@ -448,14 +452,14 @@ impl Failure {
     }
 }
 
-/// The parts that are missing, as a failure.
-fn missing_parts(missing: &str) -> Failure {
-    let messages = vec![format!("{missing}; run them again, or name the files of their results")];
-    Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) }
 fn phrase(verdict: Verdict, has_warnings: bool) -> &'static str {
     if verdict == Verdict::Passed && has_warnings { "passed, with warnings" } else { verdict.phrase() }
 }
 
+/// The parts that are missing, as a failure.
+fn missing_parts(missing: &str) -> Failure {
+    let messages = vec![format!("{missing}; run them again, or name the files of their results")];
+    Failure { messages, ..Failure::new(Outcome::Error, "parts of the run".to_owned()) }
 }
 
 /// The same as a test.

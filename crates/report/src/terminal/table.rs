@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{mark, remarks};
 use crate::{
     Layout,
+    bench::Bar,
     palette::{DIM, STRONG, styled},
     summary::{Table, TableRow},
     text::printable,
@@ -44,16 +45,20 @@ pub(super) fn table(out: &mut String, table: &Table, layout: &Layout) {
     table.histograms.iter().for_each(|(name, bars)| histogram(out, name, bars, layout.width));
 }
 
-fn histogram(out: &mut String, name: &str, bars: &[(String, u64)], width: usize) {
-    let _ = writeln!(out, "  {}", styled(format!("{}: latency, and how many requests had it", printable(name)), DIM));
-    let bars: Vec<_> = bars.chunks(MERGED).map(|bars| (&bars[0].0, bars.iter().map(|it| it.1).sum::<u64>())).collect();
-    let most = bars.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
-    let longest = LONGEST.min(width.saturating_sub(30)).max(10);
-    for (from, count) in bars {
+fn histogram(out: &mut String, name: &str, bars: &[Bar], width: usize) {
+    let title = format!("{}: latency (logarithmic), and how many requests had it", printable(name));
+    let _ = writeln!(out, "  {}", styled(title, DIM));
+    let sum = |bars: &[Bar]| bars.iter().map(|bar| bar.count).sum::<u64>();
+    let most = bars.chunks(MERGED).map(sum).max().unwrap_or_default().max(1);
+    let longest = LONGEST.min(width.saturating_sub(40)).max(10);
+    for bars in bars.chunks(MERGED) {
+        let (from, count) = (&bars[0].from, sum(bars));
+        let marks = bars.iter().flat_map(|bar| &bar.marks).map(|mark| format!("  {mark}")).collect::<String>();
+        let marks = styled(marks, STRONG);
         let eighths = (count as f64 / most as f64 * longest as f64 * 8.0).round() as usize;
         let bar = format!("{}{}", "█".repeat(eighths / 8), ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]);
         let space = if bar.is_empty() { "" } else { " " };
-        let _ = writeln!(out, "  {from:>8} – {bar}{space}{count}");
+        let _ = writeln!(out, "  {from:>8} – {bar}{space}{count}{marks}");
     }
     out.push('\n');
 }
