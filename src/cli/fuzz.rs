@@ -33,11 +33,13 @@ use rehearse_report::{
     fuzz::{FuzzBug, FuzzInput, FuzzResult, TargetKind},
     summary::Results,
 };
+use rehearse_system::program::quoted;
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse fuzz -- node server.js
   rehearse fuzz --allow-tool 'divide' --budget 1m -- node server.js   also call this tool
+  rehearse fuzz --tool divide --max-time 10s -- node server.js        only this tool, for 10 seconds
   rehearse fuzz --dry-run -- node server.js                           what would be sent
   rehearse fuzz --write scenarios/fuzz -- node server.js              a scenario of each bug
 
@@ -62,9 +64,15 @@ pub(super) struct FuzzArgs {
     target: TargetArgs,
     #[command(flatten)]
     tools: ToolPermissionArgs,
+    /// Try only this tool; `*` stands for any text (repeatable) [default: all that the server has]
+    #[arg(long = "tool", value_name = "NAME")]
+    only: Vec<String>,
     /// How long the run may take
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     budget: Duration,
+    /// How long each tool, prompt and so on may take
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_time: Option<Duration>,
     /// How many inputs each tool, prompt and so on gets at most
     #[arg(long, value_name = "N")]
     cases: Option<usize>,
@@ -113,6 +121,7 @@ pub(super) fn run(args: &FuzzArgs) -> Result<Exit, Failure> {
     };
     let FuzzRun { mut result, planned, interesting } = ran;
     result.target = target_text(&server.resolved.config.target);
+    result.again = args.again(&server);
     (result.strict, result.place) = (args.strict, repository::place(&server));
     result.decide(stop.is_cancelled());
     if let Some(folder) = &args.corpus {
@@ -131,13 +140,30 @@ impl FuzzArgs {
         FuzzOptions {
             tools: self.tools.permission(),
             seed: self.seed,
+            only: self.only.clone(),
             budget: self.budget,
+            max_time: self.max_time,
             cases: self.cases,
             is_hostile: !self.no_hostile,
             protocol: self.session.protocol.unwrap_or(Protocol::Auto),
             timeout: self.session.timeout,
             ..FuzzOptions::default()
         }
+    }
+
+    /// The command line that sends the same inputs again; `--tool` may follow.
+    fn again(&self, server: &Server) -> String {
+        let mut words = server.options();
+        let pairs = self.target.pairs().chain(self.tools.pairs());
+        words.extend(pairs.flat_map(|(option, value)| [option.to_owned(), value]));
+        let protocol = self.session.protocol.map(|protocol| protocol.to_string());
+        let corpus = self.corpus.as_ref().map(|folder| folder.display().to_string());
+        let given = [("--protocol", protocol), ("--corpus", corpus)].into_iter();
+        words.extend(given.filter_map(|(option, value)| Some([option.to_owned(), value?])).flatten());
+        words.extend(self.no_hostile.then(|| "--no-hostile".to_owned()));
+        words.extend(self.cases.into_iter().flat_map(|cases| ["--cases".to_owned(), cases.to_string()]));
+        words.extend(["--seed".to_owned(), self.seed.to_string()]);
+        words.iter().fold("rehearse fuzz".to_owned(), |line, word| format!("{line} {}", quoted(word)))
     }
 
     /// Fuzzes the server; `None` if it was interrupted twice.

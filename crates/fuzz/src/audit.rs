@@ -11,6 +11,8 @@ use rehearse_report::fuzz::{FuzzBug, InputKind, Oracle};
 
 /// How many violations are looked into.
 const MOST: usize = 10;
+/// How many usual inputs and how many odd ones are sent.
+const INPUTS: usize = 500;
 
 /// An input whose answer was of a new kind.
 pub(crate) struct Odd<'t> {
@@ -28,30 +30,35 @@ pub(crate) async fn violations(
     usual: &[(&Target, &Json)],
     odd: &[Odd<'_>],
 ) -> Option<Vec<FuzzBug>> {
+    let (usual, odd) = (&usual[..usual.len().min(INPUTS)], &odd[..odd.len().min(INPUTS)]);
     let known = violated(server, usual).await?;
     let found = violated(server, &inputs(odd)).await?;
     let mut bugs = Vec::new();
     for id in found.keys().filter(|id| !known.contains_key(*id)).take(MOST) {
-        let mut left = odd;
-        while left.len() > 1 {
-            let (first, second) = left.split_at(left.len() / 2);
-            left = if violated(server, &inputs(first)).await?.contains_key(id) { first } else { second };
-        }
-        // What does not happen again on a new connection is no bug that anyone could find.
-        let (Some(odd), Some(message)) = (left.first(), violated(server, &inputs(left)).await?.remove(id)) else {
-            continue;
-        };
-        bugs.push(FuzzBug {
-            oracle: Oracle::Violation,
-            target: odd.target.id.clone(),
-            before: None,
-            arguments: odd.input.clone(),
-            message,
-            is_valid: odd.is_valid,
-            input_kind: odd.input_kind,
-        });
+        bugs.extend(violation(server, odd, id).await);
     }
     Some(bugs)
+}
+
+/// The first of the inputs that makes this violation. `None` if it does not happen again, or there is no time.
+async fn violation(server: &mut Server<'_>, odd: &[Odd<'_>], id: &str) -> Option<FuzzBug> {
+    let mut left = odd;
+    while left.len() > 1 {
+        let (first, second) = left.split_at(left.len() / 2);
+        left = if violated(server, &inputs(first)).await?.contains_key(id) { first } else { second };
+    }
+    // What does not happen again on a new connection is no bug that anyone could find.
+    let message = violated(server, &inputs(left)).await?.remove(id)?;
+    let odd = left.first()?;
+    Some(FuzzBug {
+        oracle: Oracle::Violation,
+        target: odd.target.id.clone(),
+        before: None,
+        arguments: odd.input.clone(),
+        message,
+        is_valid: odd.is_valid,
+        input_kind: odd.input_kind,
+    })
 }
 
 fn inputs<'o>(odd: &'o [Odd<'_>]) -> Vec<(&'o Target, &'o Json)> {
@@ -61,6 +68,9 @@ fn inputs<'o>(odd: &'o [Odd<'_>]) -> Vec<(&'o Target, &'o Json)> {
 /// The violated checks on a new connection with the lists of the server and these inputs, with a sentence of each. `None` if
 /// there is no time or no connection.
 async fn violated(server: &mut Server<'_>, inputs: &[(&Target, &Json)]) -> Option<BTreeMap<&'static str, String>> {
+    if server.grace().is_zero() {
+        return None;
+    }
     server.open_recorded().await.ok()?;
     survey::targets(server.session()?, server.options).await.ok()?;
     for (target, input) in inputs {

@@ -21,6 +21,9 @@ type Shown = BTreeMap<String, Json>;
 /// The bug of a tool with `idempotentHint`, of which each further call with the same arguments has an effect (2026-07-28,
 /// Tools: Tool Annotations).
 pub(crate) async fn difference(server: &mut Server<'_>, target: &Target, input: &Json) -> Option<FuzzBug> {
+    if server.grace().is_zero() {
+        return None;
+    }
     server.restart().await.ok()?;
     call(server, target, input).await?;
     let mut before = shown(server).await?;

@@ -12,4 +12,12 @@ pub enum FuzzError {
     /// It does not list its tools.
     #[error("its tools cannot be listed: {0}")]
     Tools(#[source] Failure),
+    /// [`only`](crate::FuzzOptions::only) names a tool that it does not list.
+    #[error("there is no tool {name:?}; tools are {}", .known.join(", "))]
+    UnknownTool {
+        /// The name.
+        name: String,
+        /// The names of the first tools.
+        known: Vec<String>,
+    },
 }

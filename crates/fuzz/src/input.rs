@@ -1,6 +1,6 @@
 //! The inputs of a target.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value as Json, json};
 
@@ -29,8 +29,8 @@ const WIDE: usize = 2_000;
 /// random without end.
 pub struct Inputs<'t> {
     target: &'t Target,
-    validator: Option<Validator>,
-    first: std::vec::IntoIter<(InputKind, Json)>,
+    validator: Option<Arc<Validator>>,
+    first: Box<dyn Iterator<Item = (InputKind, Json)> + Send + 't>,
     random: Instances<'t>,
     seen: HashSet<String>,
     /// How many random ones there were.
@@ -40,30 +40,27 @@ pub struct Inputs<'t> {
 /// The inputs of a target. `is_hostile`: with texts that programs often mishandle.
 pub fn inputs(target: &Target, seed: u64, is_hostile: bool) -> Inputs<'_> {
     let schema = &target.schema;
-    let validator = json_schema::compile(schema).ok();
-    let accepts = |value: &Json| validator.as_ref().is_none_or(|it| it.is_valid(value));
+    let validator = json_schema::compile(schema).ok().map(Arc::new);
     let of_kind = |kind: InputKind| move |input: Json| (kind, input);
-    let mut first: Vec<_> = target.usual.iter().cloned().map(of_kind(InputKind::Valid)).collect();
-    let borders = Instances::new(View::new(schema), seed).take(BORDERS).filter(|it| it.is_object() && accepts(it));
-    let mut borders = borders.map(of_kind(InputKind::Border));
-    first.extend(borders.by_ref().take(FIRST));
-    first.extend(target.own.iter().cloned());
-    for usual in &target.usual {
-        first.extend(broken(schema, usual).into_iter().map(of_kind(InputKind::Broken)));
-    }
-    if is_hostile {
-        for usual in &target.usual {
-            let whole = whole(schema, usual);
-            let hostile = with_texts(usual, &Json::Null).into_iter().chain(with_texts(&whole, usual));
-            first.extend(hostile.map(of_kind(InputKind::Hostile)));
-        }
-    }
-    first.extend(borders);
-    first.retain(|(_, input)| target.can_send(input));
+    let borders = || {
+        let validator = validator.clone();
+        let accepts = move |value: &Json| validator.as_ref().is_none_or(|it| it.is_valid(value));
+        let all = Instances::new(View::new(schema), seed).take(BORDERS);
+        all.filter(move |it| it.is_object() && accepts(it)).map(of_kind(InputKind::Border))
+    };
+    // Each kind is made when its turn comes: there may be thousands of targets.
+    let valid = target.usual.iter().cloned().map(of_kind(InputKind::Valid));
+    let broken = target.usual.iter().flat_map(|usual| broken(schema, usual)).map(of_kind(InputKind::Broken));
+    let hostile = target.usual.iter().filter(move |_| is_hostile).flat_map(|usual| {
+        let whole = whole(schema, usual);
+        with_texts(usual, &Json::Null).into_iter().chain(with_texts(&whole, usual))
+    });
+    let first = valid.chain(borders().take(FIRST)).chain(target.own.iter().cloned()).chain(broken);
+    let first = first.chain(hostile.map(of_kind(InputKind::Hostile))).chain(borders().skip(FIRST));
     Inputs {
         target,
         validator,
-        first: first.into_iter(),
+        first: Box::new(first.filter(|(_, input)| target.can_send(input))),
         random: Instances::new(View::new(schema), seed.wrapping_add(1)),
         seen: HashSet::new(),
         count: 0,
@@ -91,7 +88,7 @@ impl Iterator for Inputs<'_> {
                 return Some((kind, input));
             }
         }
-        let (target, validator) = (self.target, self.validator.as_ref());
+        let (target, validator) = (self.target, self.validator.as_deref());
         let mut drawn = self.random.by_ref().take(DRAWS).filter(|it| target.can_send(it));
         let found = drawn.find(|it| it.is_object() && validator.is_none_or(|validator| validator.is_valid(it)));
         let usual = target.usual.first();
@@ -157,11 +154,15 @@ fn broken(schema: &Json, usual: &Json) -> Vec<Json> {
             let deep = (0..DEEP).fold(json!("a"), |inner, _| json!({ "a": inner }));
             found.push(with(name, deep));
         }
-        if kinds.iter().any(|it| matches!(*it, "integer" | "number")) {
-            for number in [i64::MAX.into(), i64::MIN.into(), json!(1e300), json!(-0.0), json!(1e-300)] {
-                found.push(with(name, number));
+        let numbers = match () {
+            () if kinds.contains(&"number") => {
+                vec![i64::MAX.into(), i64::MIN.into(), json!(1e300), json!(-0.0), json!(1e-300)]
             }
-        }
+            // A whole number as clients write it: without a fraction and an exponent. A format may have narrower limits.
+            () if kinds.contains(&"integer") && json.get("format").is_none() => vec![i64::MAX.into(), i64::MIN.into()],
+            () => Vec::new(),
+        };
+        found.extend(numbers.into_iter().map(|number| with(name, number)));
     }
     found
 }
@@ -213,5 +214,22 @@ fn texts_in(value: &Json, at: String, found: &mut Vec<String>) {
             members.iter().for_each(|(key, member)| texts_in(member, format!("{at}/{}", escaped(key)), found));
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_integer_has_no_exponent_and_a_number_may_have_one() {
+        let sent = |kind: &str| {
+            let schema = json!({ "type": "object", "properties": { "n": { "type": kind } }, "required": ["n"] });
+            let target = Target::tool(&json!({ "name": "a", "inputSchema": schema }), json!({ "n": 1 }), None);
+            let sent = inputs(&target, 1, true).take(500).map(|(_, input)| input["n"].clone());
+            sent.filter(Json::is_f64).map(|number| number.to_string()).collect::<HashSet<_>>()
+        };
+        assert!(!sent("integer").iter().any(|number| number.contains('e')), "{:?}", sent("integer"));
+        assert!(sent("number").contains("1e300") || sent("number").contains("1e+300"), "{:?}", sent("number"));
     }
 }

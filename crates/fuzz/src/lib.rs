@@ -23,6 +23,9 @@ mod survey;
 mod target;
 mod trial;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::FuzzError;
 pub use input::{Inputs, inputs};
 pub use options::{FuzzEvent, FuzzOptions};

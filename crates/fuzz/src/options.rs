@@ -14,10 +14,14 @@ use rehearse_report::fuzz::{FuzzInput, FuzzTarget, Oracle};
 pub struct FuzzOptions {
     /// Which tools may be called, and with which arguments they are known to work.
     pub tools: ToolPermission,
+    /// Names of the tools that are tried, and nothing else; `*` stands for any text. Everything is tried if there are none.
+    pub only: Vec<String>,
     /// The seed of the random inputs.
     pub seed: u64,
     /// How long the run may take.
     pub budget: Duration,
+    /// How long each target may take.
+    pub max_time: Option<Duration>,
     /// How many inputs each target gets at most.
     pub cases: Option<usize>,
     /// Whether texts are sent that programs often mishandle.
@@ -38,8 +42,10 @@ impl Default for FuzzOptions {
     fn default() -> FuzzOptions {
         FuzzOptions {
             tools: ToolPermission::default(),
+            only: Vec::new(),
             seed: 1,
             budget: Duration::from_secs(30),
+            max_time: None,
             cases: None,
             is_hostile: true,
             corpus: Vec::new(),

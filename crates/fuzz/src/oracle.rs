@@ -31,6 +31,15 @@ static STACK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+/// A line of a stack trace that names a function or a place.
+static FRAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^\s*(?:at .+|File ".+", line \d+.*|\S+\.rb:\d+:in .+|goroutine \d+ \[.*|.*panicked at .+)$"#).ok()
+});
+/// What the frames of libraries have.
+const LIBRARIES: [&str; 8] =
+    ["site-packages", "dist-packages", "/lib/python", "<frozen ", "node_modules", "node:", "<anonymous>", "/rustc/"];
+/// How a process ended: the rest of the words for a crash depend on what is seen of it first.
+static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?:exit status|signal): .+").ok());
 /// The text of an exception: its class, or what an engine says of a mistake in a program.
 pub(crate) const EXCEPTION: &str = r"\b[A-Z][A-Za-z]+(?:Error|Exception): |(?:read|set) propert(?:y|ies) .*of (?:undefined|null)|(?:undefined|null) (?:to object|is not)|is not (?:a function|iterable|subscriptable|callable)\b|'NoneType' object|unsupported operand type|index out of (?:range|bounds)|(?:division|modulo|divide) by zero|recursion depth exceeded|Maximum call stack|nil pointer dereference|Object reference not set";
 static EXCEPTIONS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(EXCEPTION).ok());
@@ -63,14 +72,39 @@ impl Wrong {
         Wrong { oracle, shape: shape(&message), message }
     }
 
-    /// A message of the server, whose shape is without what was sent.
+    /// A message of the server, whose shape is its kind of exception, or the message without what was sent.
     fn quoting(oracle: Oracle, message: String, said: &str, expected: &Expected<'_>) -> Wrong {
+        if let Some(exception) = EXCEPTIONS.as_ref().and_then(|it| it.find(said)) {
+            return Wrong { oracle, message, shape: exception.as_str().to_owned() };
+        }
         let texts = expected.params.values().map(texts_of).collect::<Vec<_>>().join("\n");
         let mut texts: Vec<_> = texts.lines().filter(|text| text.len() >= SHORTEST_ECHO).collect();
         texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
         let without = texts.into_iter().fold(said.to_owned(), |said, text| said.replace(text, "…"));
         Wrong { oracle, message, shape: shape(&without) }
     }
+}
+
+/// The line of a stack trace that says what happened, and the shape of the trace: its kind of exception and its frames in
+/// the program itself, because where in a library it ends depends on the value.
+fn stack(text: &str) -> (&str, String) {
+    let is_frame = |line: &str| FRAME.as_ref().is_some_and(|it| it.is_match(line));
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let first = lines.iter().position(|line| is_frame(line)).unwrap_or_default();
+    let last = lines.iter().rposition(|line| is_frame(line)).unwrap_or_default();
+    let below = lines[(last + 1).min(lines.len())..].iter().find(|line| !line.starts_with([' ', '\t']));
+    let above = first.checked_sub(1).map(|above| &lines[above]);
+    // Python and Rust say it below the frames, others above them.
+    let is_below = text.contains("Traceback (most recent") || text.contains("panicked at ") || above.is_none();
+    let said = if is_below { below.or(above) } else { above }.or(lines.last()).map_or("", |line| line.trim());
+    let is_own = |line: &&&str| !LIBRARIES.iter().any(|library| line.contains(library));
+    let all: Vec<_> = lines.iter().filter(|line| is_frame(line)).collect();
+    let own: Vec<_> = all.iter().copied().filter(is_own).collect();
+    let frames = if own.is_empty() { all } else { own };
+    let mut frames: Vec<_> = frames.iter().map(|line| shape(line.trim())).collect();
+    frames.dedup();
+    let kind = said.split_once(':').map_or(said, |(kind, _)| kind);
+    (said, format!("{} {}", shape(kind), frames.join("\n")))
 }
 
 /// A message without what is different each time.
@@ -130,7 +164,9 @@ fn parsed(text: &str) -> Json {
 pub(crate) fn judge(outcome: &Outcome, expected: &Expected<'_>) -> Option<Wrong> {
     match outcome {
         Err(Failure::Disconnected { detail }) => {
-            Some(Wrong::new(Oracle::Crash, format!("The connection ended before the answer: {detail}.")))
+            let message = format!("The connection ended before the answer: {detail}.");
+            let how = EXIT.as_ref().and_then(|it| it.find(detail)).map_or("", |it| it.as_str());
+            Some(Wrong { oracle: Oracle::Crash, shape: shape(how), message })
         }
         Err(Failure::Timeout(_)) => {
             let limit = expected.limit.as_secs_f64();
@@ -227,7 +263,8 @@ fn of_tool(result: &Json, expected: &Expected<'_>) -> Option<Wrong> {
             let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
             let what = shortened(&error.to_string(), QUOTED);
             let message = format!("The structured content does not match the output schema{at}: {what}.");
-            return Some(Wrong::new(Oracle::OutputSchema, message));
+            let shape = error.schema_path().to_string();
+            return Some(Wrong { oracle: Oracle::OutputSchema, message, shape });
         }
     }
     (expected.is_valid == Some(false)).then(|| {
@@ -279,9 +316,9 @@ fn leak(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
     if expected.params.values().any(|sent| texts_of(sent).contains(found.as_str().trim())) {
         return None;
     }
-    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-    let message = format!("The text has a stack trace: {}.", shortened(last, QUOTED));
-    Some(Wrong::quoting(Oracle::StackTrace, message, last, expected))
+    let (said, shape) = stack(text);
+    let message = format!("The text has a stack trace: {}.", shortened(said, QUOTED));
+    Some(Wrong { oracle: Oracle::StackTrace, message, shape })
 }
 
 /// The text of an exception, if the tool should have known what to do with the arguments.
@@ -300,5 +337,37 @@ fn exception(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
 /// What an error says of the machine of the server.
 fn private(text: &str, expected: &Expected<'_>) -> Option<Wrong> {
     let sent = expected.params.values().map(texts_of).collect::<Vec<_>>().join("\n");
-    Some(Wrong::new(Oracle::PrivateData, expected.private?.found(text, &sent)?))
+    let message = expected.private?.found(text, &sent)?;
+    let shape = message.split(':').next().unwrap_or_default().to_owned();
+    Some(Wrong { oracle: Oracle::PrivateData, message, shape })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_trace_has_one_shape_for_one_cause() {
+        let python = |value: &str, line: u32, class: &str| {
+            format!(
+                "Error: Traceback (most recent call last):\n  File \"/srv/a.py\", line 9, in call\n    return parse(x)\n  \
+                 File \"/srv/a.py\", line {line}, in parse\n    int(x)\nvalidation.{class}: 1 error in {value}\nvalue\n  \
+                 Not a number [input={value}]\n    See https://errors.example/{class}"
+            )
+        };
+        let (one, other) = (python("ab", 3, "Invalid"), python("0x7f", 3, "Invalid"));
+        assert_eq!(stack(&one).0, "validation.Invalid: 1 error in ab");
+        assert_eq!(stack(&one).1, stack(&other).1);
+        assert_ne!(stack(&one).1, stack(&python("ab", 3, "Missing")).1);
+        let node = |value: &str, function: &str| {
+            let own = format!("    at {function} (/srv/a.js:3:7)");
+            format!("SyntaxError: Unexpected {value}\n    at {value} (/srv/node_modules/json/x.js:1:2)\n{own}")
+        };
+        assert_eq!(stack(&node("a", "f")), ("SyntaxError: Unexpected a", stack(&node("end", "f")).1));
+        assert_ne!(stack(&node("a", "f")).1, stack(&node("a", "g")).1);
+        let deep = |count: usize| format!("RangeError: x\n{}", "    at f (a.js:1:1)\n".repeat(count));
+        assert_eq!(stack(&deep(2)).1, stack(&deep(5)).1);
+        assert_eq!(stack("thread 'main' panicked at a.rs:3:4:\nno value\nnote: run").0, "no value");
+        assert_eq!(stack("panic: nil\n\ngoroutine 1 [running]:\nmain.f()").0, "panic: nil");
+    }
 }

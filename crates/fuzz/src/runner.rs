@@ -1,9 +1,12 @@
 //! Gives each target its turns, until the time is over.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use serde_json::Value as Json;
-use tokio::time::Instant;
+use tokio::{task::yield_now, time::Instant};
 
 use crate::{
     audit, effects,
@@ -15,7 +18,7 @@ use crate::{
     trial::Trial,
 };
 use rehearse_client::ServerParams;
-use rehearse_report::fuzz::{FuzzBug, FuzzInput, FuzzResult, Oracle};
+use rehearse_report::fuzz::{FuzzBug, FuzzInput, FuzzResult, Oracle, TargetKind};
 
 /// How many inputs a target gets before the next one has its turn, and how long its turn is at least.
 const TURN: usize = 50;
@@ -71,8 +74,15 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     let (own, protocol) = names(&server);
     let (mut bugs, mut cases, mut error) = (Vec::new(), 0, None);
     let count = u32::try_from(planned.len()).unwrap_or(u32::MAX).max(1);
-    let turn = (options.budget / count / TURNS).max(SHORTEST_TURN);
-    let mut trials: Vec<_> = planned.iter().map(|target| Trial::new(target, options)).collect();
+    // Where there are too many for that, each has one short turn.
+    let turn = (options.budget / count / TURNS).max(SHORTEST_TURN.min(options.budget / count));
+    let mut trials = Vec::with_capacity(planned.len());
+    for target in &planned {
+        trials.push(Trial::new(target, options));
+        yield_now().await;
+    }
+    let mut receivers = receivers(&planned);
+    let mut offered = HashSet::new();
     while !trials.iter().all(Trial::is_done) && !server.is_over() {
         for index in 0..trials.len() {
             let mut offers = Vec::new();
@@ -95,8 +105,14 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
                 options.send(FuzzEvent::Found(found.oracle, found.target.clone()));
                 bugs.push(found);
             }
-            let others = trials.iter_mut().enumerate().filter(|(other, _)| *other != index);
-            others.for_each(|(_, trial)| offers.iter().for_each(|offer| trial.take_offer(offer)));
+            for offer in offers {
+                let name = offer.name.to_ascii_lowercase();
+                if let Some(receivers) =
+                    receivers.get_mut(&name).filter(|_| offered.insert((name, offer.value.to_string())))
+                {
+                    receivers.retain(|other| *other == index || trials[*other].take_offer(&offer));
+                }
+            }
             options.send(FuzzEvent::Sent(cases));
             error = server.gone();
             if error.is_some() {
@@ -133,6 +149,17 @@ pub async fn fuzz(params: &ServerParams, options: &FuzzOptions) -> Result<FuzzRu
     let (seed, duration) = (options.seed, started.elapsed());
     let result = FuzzResult { server: own, protocol, duration, cases, targets, bugs, error, ..FuzzResult::new(seed) };
     Ok(FuzzRun { result, planned, interesting })
+}
+
+/// The tools with an argument of each name, which is in lower case.
+fn receivers(targets: &[Target]) -> HashMap<String, Vec<usize>> {
+    let mut found: HashMap<_, Vec<_>> = HashMap::new();
+    for (index, target) in targets.iter().enumerate().filter(|(_, target)| target.id.kind == TargetKind::Tool) {
+        for name in target.schema["properties"].as_object().into_iter().flat_map(|it| it.keys()) {
+            found.entry(name.to_ascii_lowercase()).or_default().push(index);
+        }
+    }
+    found
 }
 
 /// The name and version that the server gives itself, and the protocol version.

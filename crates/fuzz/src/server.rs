@@ -43,6 +43,7 @@ impl<'s> Server<'s> {
     pub(crate) async fn start(params: &ServerParams, options: &'s FuzzOptions) -> Result<Server<'s>, ConnectError> {
         let ends = Instant::now() + options.budget;
         let mut params = params.clone();
+        params.shutdown = options.stop.clone();
         let private = Private::plant(&mut params, options.seed);
         let mut server = Server { params, private, options, ends, session: None, failed_starts: 0, last: None };
         server.restart().await?;
@@ -86,15 +87,16 @@ impl<'s> Server<'s> {
         (self.failed_starts >= MOST_STARTS).then(|| format!("the server does not start any more{after}"))
     }
 
-    /// Sends an input over a connection that is open. `None` if there is none any more. After a request without an answer
-    /// the next one has a new connection.
+    /// Sends an input over a connection that is open. `None` if there is none any more, or the run was stopped. After a
+    /// request without an answer the next one has a new connection.
     pub(crate) async fn send(&mut self, target: &Target, input: &Json, limit: Duration) -> Option<Outcome> {
         if self.session.as_ref().is_none_or(Session::is_lost) {
             self.restart().await.ok()?;
         }
         let session = self.session.as_ref()?;
         let Operation { method, params } = target.request(input);
-        let answered = session.request_until_final(&method, Some(params), CallOptions::with_timeout(limit)).await;
+        let request = session.request_until_final(&method, Some(params), CallOptions::with_timeout(limit));
+        let answered = self.options.stop.run_until_cancelled(request).await?;
         let outcome = answered.and_then(|answered| answered.complete(&method));
         let shows_paths = |private: &mut Private| private.home_in(outcome.as_ref().map_or("", |it| it.get())).is_some();
         if is_accepted(&outcome) && self.private.as_mut().is_some_and(shows_paths) {
@@ -136,7 +138,8 @@ impl<'s> Server<'s> {
         self.close().await;
         let kept = ConnectOptions { recorder, ..ConnectOptions::default() };
         let opened = Session::connect_with(&self.params, self.options.protocol, kept).await;
-        self.failed_starts = if opened.is_ok() { 0 } else { self.failed_starts + 1 };
+        let is_failed = opened.is_err() && !self.options.stop.is_cancelled();
+        self.failed_starts = if is_failed { self.failed_starts + 1 } else { 0 };
         self.session = Some(opened?);
         Ok(())
     }

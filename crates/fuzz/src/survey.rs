@@ -4,17 +4,21 @@ use serde_json::Value as Json;
 
 use crate::{error::FuzzError, options::FuzzOptions, target::Target};
 use rehearse_client::{CallOptions, Failure, Listing, Session};
+use rehearse_document::text::matches_wildcard;
 use rehearse_protocol::List;
+use rehearse_report::fuzz::TargetKind;
 
 /// How many pages of a list are read.
 const PAGES: usize = 100;
 /// How many listed resources are read.
 const RESOURCES: usize = 10;
+/// How many tools an error names.
+const NAMED: usize = 50;
 
 /// All targets, tools first.
 ///
 /// # Errors
-/// The tools cannot be listed.
+/// The tools cannot be listed, or none has a name of [`FuzzOptions::only`].
 pub(crate) async fn targets(session: &Session, options: &FuzzOptions) -> Result<Vec<Target>, FuzzError> {
     let (mut found, mut readable, mut cursors) = (Vec::new(), Vec::new(), Vec::new());
     for kind in session.info().lists() {
@@ -42,7 +46,23 @@ pub(crate) async fn targets(session: &Session, options: &FuzzOptions) -> Result<
         let others = cursors.iter().filter(|(other, _)| other != kind).filter_map(|(_, it)| it.first().cloned());
         found.push(Target::list(*kind, own, &others.collect::<Vec<_>>()));
     }
-    Ok(found)
+    match options.only.is_empty() {
+        true => Ok(found),
+        false => selected(found, &options.only),
+    }
+}
+
+/// # Errors
+/// No tool has one of the names.
+fn selected(all: Vec<Target>, names: &[String]) -> Result<Vec<Target>, FuzzError> {
+    let tools: Vec<_> = all.into_iter().filter(|target| target.id.kind == TargetKind::Tool).collect();
+    let is_known = |name: &&String| tools.iter().any(|tool| matches_wildcard(name, &tool.id.name));
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
+        let known = tools.iter().take(NAMED).map(|tool| tool.id.name.clone()).collect();
+        return Err(FuzzError::UnknownTool { name: name.clone(), known });
+    }
+    let is_named = |tool: &Target| names.iter().any(|name| matches_wildcard(name, &tool.id.name));
+    Ok(tools.into_iter().filter(is_named).collect())
 }
 
 fn tool(definition: &Json, options: &FuzzOptions) -> Target {

@@ -19,7 +19,7 @@ use crate::{
     target::Target,
 };
 use rehearse_client::Failure;
-use rehearse_report::fuzz::{FuzzBug, FuzzCall, FuzzedTarget, InputKind, Oracle, TargetKind};
+use rehearse_report::fuzz::{FuzzBug, FuzzCall, FuzzedTarget, InputKind, NO_TURN, Oracle, TargetKind};
 
 /// How long a request may take at least before it counts as a hang.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(2);
@@ -52,7 +52,9 @@ pub(crate) struct Trial<'t> {
     /// An input that was answered at once, and how long the slowest of the usual requests took.
     good: Option<Json>,
     usual: Duration,
+    /// What was seen to be wrong, and what of it has become a bug.
     known: HashSet<(Oracle, String)>,
+    reported: HashSet<(Oracle, String)>,
     /// Inputs of the corpus.
     replays: std::vec::IntoIter<Json>,
     /// Inputs with values of other results, and how many there were of each argument.
@@ -75,6 +77,9 @@ pub(crate) struct Trial<'t> {
     /// How long a request may take, if the user said it.
     timeout: Option<Duration>,
     most: usize,
+    /// How long all of it has taken, and may take.
+    spent: Duration,
+    max_time: Duration,
 }
 
 impl<'t> Trial<'t> {
@@ -87,6 +92,7 @@ impl<'t> Trial<'t> {
             good: None,
             usual: Duration::ZERO,
             known: HashSet::new(),
+            reported: HashSet::new(),
             offered: VecDeque::new(),
             offers: HashMap::new(),
             values: Vec::new(),
@@ -101,12 +107,15 @@ impl<'t> Trial<'t> {
             is_explained: false,
             most: options.cases.unwrap_or(usize::MAX),
             timeout: options.timeout,
+            spent: Duration::ZERO,
+            max_time: options.max_time.unwrap_or(Duration::MAX),
         }
     }
 
     pub(crate) fn is_done(&self) -> bool {
         self.target.reason.is_some()
             || self.cases >= self.most
+            || self.spent >= self.max_time
             || self.known.len() >= MOST_BUGS
             || self.unanswered >= MOST_UNANSWERED
     }
@@ -130,6 +139,13 @@ impl<'t> Trial<'t> {
 
     /// Sends the next input. Returns the bug that it has shown, if it is a new one and happens again.
     pub(crate) async fn next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
+        let begun = Instant::now();
+        let found = self.send_next(server).await;
+        self.spent += begun.elapsed();
+        found
+    }
+
+    async fn send_next(&mut self, server: &mut Server<'_>) -> Option<FuzzBug> {
         let replay = self.replays.next().map(|input| (InputKind::Corpus, input, None));
         let offered = || self.offered.pop_front().map(|(input, before)| (InputKind::Sequence, input, Some(before)));
         let (input_kind, input, before) = match replay.or_else(offered) {
@@ -138,7 +154,7 @@ impl<'t> Trial<'t> {
         };
         self.cases += 1;
         let (limit, begun) = (self.limit(), Instant::now());
-        let left = server.remaining().max(LAST_LIMIT);
+        let left = server.remaining().min(self.max_time.saturating_sub(self.spent)).max(LAST_LIMIT);
         let outcome = server.send(self.target, &input, limit.min(left)).await?;
         if left < limit && matches!(outcome, Err(Failure::Timeout(_))) {
             // The end of the run came before its time, but others were answered much sooner.
@@ -190,6 +206,10 @@ impl<'t> Trial<'t> {
         };
         self.is_explained |= is_slow;
         let (arguments, wrong) = self.shrink(server, input, again, is_slow, limit).await;
+        if !self.reported.insert((wrong.oracle, wrong.shape.clone())) {
+            self.before = None;
+            return None;
+        }
         let is_valid = self.inputs.is_valid(&arguments);
         let (oracle, target) = (wrong.oracle, self.target.id.clone());
         let before = self.before.take();
@@ -207,12 +227,24 @@ impl<'t> Trial<'t> {
         if is_hang && limit < self.limit() {
             return None;
         }
-        if let (Oracle::Hang, Some(good)) = (wrong.oracle, &self.good) {
-            server.send(self.target, good, limit).await?.ok()?;
+        let usual = self.good.as_ref().filter(|_| is_hang);
+        let mut needed = limit;
+        if let Some(usual) = usual {
+            let begun = Instant::now();
+            server.send(self.target, usual, limit).await?.ok()?;
+            // The server, or the way to it, may have become slower.
+            needed = limit.max(begun.elapsed() * FACTOR);
         }
-        let outcome = server.send(self.target, input, limit).await?;
-        let again = self.judge(server, input, &outcome, limit);
-        again.filter(|again| again.oracle == wrong.oracle)
+        if usual.is_some() && needed > server.grace() {
+            return None;
+        }
+        let outcome = server.send(self.target, input, needed).await?;
+        let again = self.judge(server, input, &outcome, needed).filter(|again| again.oracle == wrong.oracle)?;
+        if let Some(usual) = usual {
+            // Nor is it a hang if nothing is answered any more.
+            server.send(self.target, usual, needed).await?.ok()?;
+        }
+        Some(again)
     }
 
     /// Opens a new connection, with the call that an input needs.
@@ -224,20 +256,21 @@ impl<'t> Trial<'t> {
         Some(())
     }
 
-    /// Takes a value of another tool for an argument of the same name and type.
-    pub(crate) fn take_offer(&mut self, offer: &Offer<'t>) {
+    /// Takes a value of another tool for an argument of the same name and type. Returns whether it takes more of them.
+    pub(crate) fn take_offer(&mut self, offer: &Offer<'t>) -> bool {
         let usual = self.target.usual.first().filter(|_| self.target.id.kind == TargetKind::Tool && !self.is_done());
         let properties = self.target.schema["properties"].as_object();
         let name = properties.and_then(|all| all.keys().find(|name| name.eq_ignore_ascii_case(&offer.name)));
-        let (Some(usual), Some(name)) = (usual, name) else { return };
+        let (Some(usual), Some(name)) = (usual, name) else { return false };
         let mut input = usual.clone();
         input[name.as_str()] = offer.value.clone();
         let count = self.offers.entry(name.clone()).or_default();
         let is_new = input != *usual && !self.offered.iter().any(|(other, _)| *other == input);
-        if *count < MOST_OFFERS && is_new && self.inputs.is_valid(&input) == Some(true) {
+        if is_new && self.inputs.is_valid(&input) == Some(true) {
             *count += 1;
             self.offered.push_back((input, offer.before.clone()));
         }
+        *count < MOST_OFFERS
     }
 
     /// What the last result has for other tools.
@@ -266,7 +299,8 @@ impl<'t> Trial<'t> {
                 {
                     continue;
                 }
-                if left == 0 || begun.elapsed() > LONGEST_SHRINK || server.grace() < SHORTEST_LIMIT {
+                let is_late = begun.elapsed() > LONGEST_SHRINK.min(self.max_time);
+                if left == 0 || is_late || server.grace() < SHORTEST_LIMIT {
                     break 'smaller;
                 }
                 left -= 1;
@@ -275,7 +309,12 @@ impl<'t> Trial<'t> {
                 }
                 let Some(outcome) = server.send(self.target, &candidate, limit).await else { break 'smaller };
                 let found = self.judge(server, &candidate, &outcome, limit);
-                if let Some(found) = found.filter(|found| found.oracle == wrong.oracle) {
+                // What is known already is another bug.
+                let is_same = |found: &Wrong| {
+                    found.oracle == wrong.oracle
+                        && (found.shape == wrong.shape || !self.known.contains(&(found.oracle, found.shape.clone())))
+                };
+                if let Some(found) = found.filter(is_same) {
                     self.known.insert((found.oracle, found.shape.clone()));
                     (input, wrong) = (candidate, found);
                     continue 'smaller;
@@ -300,7 +339,7 @@ impl<'t> Trial<'t> {
         let is_tool = self.target.id.kind == TargetKind::Tool;
         let reason = match self.target.reason {
             Some(reason) => Some(reason.to_owned()),
-            None if self.cases == 0 => Some("the time was over before its turn".to_owned()),
+            None if self.cases == 0 => Some(NO_TURN.to_owned()),
             None if self.accepted == 0 && self.unanswered > 0 => Some("it answered no valid input in time".to_owned()),
             None if self.accepted == 0 && is_tool => {
                 Some("it refused every valid input; --tool-args NAME=JSON names one that works".to_owned())

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use super::CheckArgs;
 use crate::cli::mcp::target::Server;
-use rehearse_check::target_text;
 use rehearse_client::Target;
 use rehearse_system::program::quoted;
 
@@ -43,30 +42,17 @@ impl Again {
 
     /// The command line that checks one server; `--only` may follow.
     pub(super) fn command(&self, server: &Server) -> String {
-        let mut words = Vec::new();
+        let mut words = server.options();
         if server.is_from_command_line() {
-            words.extend([format!("--{}", server.resolved.config.target.transport()), described(server)]);
             let is_process = matches!(server.resolved.config.target, Target::Stdio(_));
             words.extend(if is_process { self.env.clone() } else { self.headers.clone() });
         } else {
-            words.push(server.name().to_owned());
-            words.extend(server.sources.clone());
+            words.insert(0, server.name().to_owned());
         }
         let words = words.iter().chain(&self.options);
         words.fold("rehearse check".to_owned(), |mut line, word| {
             let _ = write!(line, " {}", quoted(word));
             line
         })
-    }
-}
-
-/// The command or URL, as `--stdio` and the others take it.
-fn described(server: &Server) -> String {
-    match &server.resolved.config.target {
-        Target::Stdio(spec) => {
-            let words = [&spec.program].into_iter().chain(&spec.args);
-            words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-        }
-        target => target_text(target),
     }
 }

@@ -8,6 +8,9 @@ use serde_json::Value as Json;
 
 use crate::{Verdict, check::ConfigPlace, milliseconds::Milliseconds};
 
+/// Why a target got no input, if there was no time for it.
+pub const NO_TURN: &str = "the run ended before its turn, which comes sooner with more --budget or fewer --tool";
+
 /// What has come of fuzzing a server.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -37,6 +40,9 @@ pub struct FuzzResult {
     pub targets: Vec<FuzzedTarget>,
     /// The bugs, worst first.
     pub bugs: Vec<FuzzBug>,
+    /// The command line that sends the same inputs again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub again: String,
     /// Where a config file describes the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ConfigPlace>,
@@ -193,9 +199,10 @@ pub struct FuzzedTarget {
 }
 
 impl FuzzedTarget {
-    /// Whether it was tried, but not to the end.
+    /// Whether it was not tried to the end, or had no time.
     fn is_open(&self) -> bool {
-        self.reason.is_some() && (self.accepted > 0 || self.unanswered > 0)
+        let has_turn = self.reason.as_deref() != Some(NO_TURN);
+        self.reason.is_some() && (self.accepted > 0 || self.unanswered > 0 || !has_turn)
     }
 }
 
@@ -214,6 +221,7 @@ impl FuzzResult {
             strict: false,
             targets: Vec::new(),
             bugs: Vec::new(),
+            again: String::new(),
             place: None,
             error: None,
             verdict: Verdict::default(),

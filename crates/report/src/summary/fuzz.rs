@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rehearse_document::text::shortened;
+use rehearse_system::program::quoted;
 
 use super::{
     Alert, AlertRule, Case, Failure, Outcome, Place, Rule, Scan, Section, Suite, Table, TableRow, counted,
@@ -51,7 +52,8 @@ pub(super) fn section(result: &FuzzResult) -> Section {
         ..Failure::new(Outcome::Error, "the run ended before its time".to_owned())
     }));
     section.failures.sort_by_key(|failure| failure.outcome);
-    let rows = result.targets.iter().map(|target| row(result, target)).collect();
+    // Why the others had no input stands below.
+    let rows = result.targets.iter().filter(|target| target.cases > 0).map(|target| row(result, target)).collect();
     section.tables.push(Table { rows, ..Table::new("Inputs of each target".to_owned(), &HEADS) });
     let reasons = result.targets.iter().filter_map(|it| Some((it.reason.clone()?, it)));
     let reason = |(reason, it): (String, &FuzzedTarget)| match it.accepted {
@@ -141,5 +143,10 @@ fn failure(result: &FuzzResult, bug: &FuzzBug) -> Failure {
     };
     let input = format!("It happens {}.", shortened(&bug.input(), INPUT));
     let messages = [bug.message.clone(), input].into_iter().chain(validity.map(ToOwned::to_owned)).collect();
-    Failure { messages, ..Failure::new(of_bug(result, bug), format!("{} {}", bug.oracle, bug.target)) }
+    let tools =
+        [(bug.target.kind == TargetKind::Tool).then_some(&bug.target.name), bug.before.as_ref().map(|it| &it.name)];
+    let tools = tools.into_iter().flatten().map(|name| format!(" --tool {}", quoted(name)));
+    let again = (!result.again.is_empty()).then(|| format!("{}{}", result.again, tools.collect::<String>()));
+    let again = again.into_iter().collect();
+    Failure { messages, again, ..Failure::new(of_bug(result, bug), format!("{} {}", bug.oracle, bug.target)) }
 }

@@ -28,7 +28,7 @@ pub(crate) struct ServerArgs {
     ws: Option<String>,
     /// Add a header to every HTTP request (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "ad_hoc_url")]
-    headers: Vec<String>,
+    pub(super) headers: Vec<String>,
     /// Set an environment variable of the command (repeatable)
     #[arg(
         long = "env",
@@ -37,7 +37,7 @@ pub(crate) struct ServerArgs {
         requires = "ad_hoc_process",
         conflicts_with = "ad_hoc_url"
     )]
-    env: Vec<String>,
+    pub(super) env: Vec<String>,
 }
 
 /// The arguments that describe several servers.

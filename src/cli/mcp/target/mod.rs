@@ -26,6 +26,7 @@ use crate::cli::{
     style::{self, STRONG},
     usage_hint::command_hint,
 };
+use rehearse_check::target_text;
 use rehearse_client::Timeouts;
 use rehearse_client_configs::{
     Machine, Variables, codes,
@@ -37,6 +38,7 @@ use rehearse_client_configs::{
 use rehearse_document::{Diagnostics, Source, nearest};
 use rehearse_hub::configured::server_params;
 use rehearse_report::findings::{Finding, Severity};
+use rehearse_system::program::quoted;
 
 /// The dialect whose commands have fixed output.
 const CPE: &str = "cpe";
@@ -128,6 +130,19 @@ impl Server {
     pub(crate) fn is_from_command_line(&self) -> bool {
         std::ptr::eq(self.policy, &COMMAND_LINE_POLICY)
     }
+
+    /// The options of a command line that select it, without its headers and variables.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let described = match &self.resolved.config.target {
+            _ if !self.is_from_command_line() => return self.sources.clone(),
+            rehearse_client::Target::Stdio(spec) => {
+                let words = [&spec.program].into_iter().chain(&spec.args);
+                words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            }
+            target => target_text(target),
+        };
+        vec![format!("--{}", self.resolved.config.target.transport()), described]
+    }
 }
 
 impl TargetsArgs {
@@ -173,6 +188,13 @@ impl TargetsArgs {
 }
 
 impl TargetArgs {
+    /// The headers, the variables and the token of the command line, each with its option.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let headers = self.ad_hoc.headers.iter().map(|header| ("--header", header.clone()));
+        let env = self.ad_hoc.env.iter().map(|variable| ("--env", variable.clone()));
+        headers.chain(env).chain(self.token.value().map(|_| ("--token", "TOKEN".to_owned())))
+    }
+
     /// The server of a URL, or of a command on stdio, which needs neither header nor token.
     pub(crate) fn described(text: &str, headers: &[String], token: &TokenArgs) -> TargetArgs {
         let ad_hoc = ServerArgs::described(text, headers);
