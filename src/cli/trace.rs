@@ -1,6 +1,6 @@
 //! `rehearse trace`: works with trace files.
 
-use std::{fs, io::Read, path::PathBuf};
+use std::{fs::File, io::Read, path::PathBuf};
 
 use super::{Exit, Failure, output, secrets::Secrets, style, trace_file::mask};
 use rehearse_client::{CommandSpec, Target};
@@ -12,6 +12,9 @@ Examples:
   rehearse mock --from-trace session.jsonl > mock.yaml    a mock that answers as the server did
   rehearse check --trace session.jsonl                    check what was recorded
   rehearse trace import - --from json-rpc-log < debug.log";
+
+/// The largest recording in bytes. As JSON in memory it has about 20 times as many.
+const LARGEST: usize = 64_000_000;
 
 /// Work with trace files
 #[derive(Debug, clap::Args)]
@@ -43,6 +46,13 @@ struct ImportArgs {
     show_secrets: bool,
 }
 
+/// The bytes of a recording, up to one more than may be.
+fn beginning(file: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn formats() -> String {
     let line = |format: &rehearse_protocol::trace_import::Format| {
         format!("  {:24}{} ({})", format.name, format.source, format.date)
@@ -53,14 +63,18 @@ fn formats() -> String {
 pub(super) fn run(args: &TraceArgs) -> Result<Exit, Failure> {
     let TraceCommand::Import(args) = &args.command;
     let read = match args.file.as_os_str() == "-" {
-        true => {
-            let mut bytes = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-        }
-        false => fs::read(&args.file),
+        true => beginning(std::io::stdin().lock()),
+        false => File::open(&args.file).and_then(beginning),
     };
     let name = args.file.display();
     let bytes = read.map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    if bytes.len() > LARGEST {
+        return Err(Failure::Usage(format!(
+            "cannot import {name}: it has more than {} MB, and would take many times as much memory; \
+             record less, or keep only the requests to your server in it",
+            LARGEST / 1_000_000
+        )));
+    }
     let mut read = import(&bytes, args.from.as_deref())
         .map_err(|error| Failure::Usage(format!("cannot import {name}: {error}")))?;
     if !args.show_secrets {

@@ -111,6 +111,11 @@ impl RecordedAnswers {
         paths.sort();
         let read = paths.into_iter().map(|path| {
             let failed = |why: String| failed(&path, format!("{why}; delete the file to ask again"));
+            // To read a pipe could take for ever.
+            let is_file = fs::metadata(&path).map_err(|error| failed(error.to_string()))?.is_file();
+            if !is_file {
+                return Err(failed("it is no regular file".to_owned()));
+            }
             let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
             let json: Json = serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))?;
             if json["format"] != FORMAT {
