@@ -45,7 +45,7 @@ interop: ## Test against real clients and servers; needs Node and Python, and a 
 	$(CARGO) build
 	interop/run
 
-nightly: ## Check real servers against the specification; needs what interop needs, and takes minutes
+nightly: ## Check real servers against the specification, and say what got slower; needs what interop needs, and takes minutes
 	$(CARGO) build
 	! command -v go || REHEARSE_GO=go $(CARGO) test -p rehearse-code-mode --test execute go_
 	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
@@ -56,6 +56,8 @@ nightly: ## Check real servers against the specification; needs what interop nee
 	interop/run --loaded
 	REHEARSE_SLOW_SEEDS=1000 $(CARGO) test -p rehearse-check --test judges slow_twin
 	$(MAKE) windows static
+	$(CARGO) build --profile dist --bin rehearse
+	compare/run --against
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	interop/report/test
 

@@ -1,5 +1,6 @@
 """The page docs/performance.md, from what was measured. No figure in it is written by hand."""
 
+import re
 from statistics import median
 
 from measures import ratio
@@ -56,6 +57,30 @@ def write(found):
         soaked(found["soak"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def slower(earlier, now):
+    """What has become slower from one page to another: only ratios, which are of one machine, and no small differences."""
+    old, new = ratios(earlier), ratios(now)
+    return [f"{name}: {new[name]:.2f}, before {old[name]:.2f}" for name in sorted(old.keys() & new.keys())
+            if new[name] < 0.8 * old[name]]
+
+
+def ratios(text):
+    """The ratios of a page; more is better."""
+    found = {f"calls per second, × {name.strip()}": float(ratio)
+             for ratio, name in re.findall(r"([\d.]+) \([\d.]+ to [\d.]+\) × ([\w ()-]+)[;.]", text)}
+    for name, pattern in {
+        "calls per second, of the bare handler": r"mock reaches ([\d.]+) \([^)]*\) of the bare",
+        "sessions with event streams, of the bare handler": r"event streams it reaches ([\d.]+) ",
+    }.items():
+        if match := re.search(pattern, text):
+            found[name] = float(match[1])
+    stdio = {name: float(rate.replace(",", "")) for name, rate in re.findall(r"^\| ([\w -]+) \| ([\d,]+) \| [\d.]+ ms \|", text, re.M)}
+    if OURS in stdio:
+        found |= {f"calls per second over stdio, × {name}": stdio[OURS] / rate for name, rate in stdio.items() if name != OURS}
+    starts = re.findall(r"^\| `(rehearse [^`]+)` \| [^|]+ \| ([\d.]+) \|$", text, re.M)
+    return found | {f"starting, of what it is compared with: {name}": 1 / float(ratio) for name, ratio in starts}
 
 
 def crossed(wrk, measured):
