@@ -104,7 +104,11 @@ impl HttpSession {
             ResponseBody::Other(body) if body.is_empty() && !is_request => Ok(None),
             _ => {
                 let media_type = media_type(&head.headers);
-                let text = format!("HTTP {} with a body of type {media_type:?}", status.as_u16());
+                let hint = match media_type == "text/html" {
+                    true => "; is it the URL of an MCP server? its path is often /mcp",
+                    false => "",
+                };
+                let text = format!("HTTP {} with a body of type {media_type:?}{hint}", status.as_u16());
                 Err(WireError::Malformed(text))
             }
         }

@@ -9,6 +9,7 @@ use crate::{
     oauth::AuthError,
     transport::{OpenError, WireError, stderr::stderr_excerpt},
 };
+use rehearse_net::http_client;
 use rehearse_protocol::Protocol;
 use rehearse_protocol::{
     RpcError, Transport, Version,
@@ -85,9 +86,10 @@ pub enum ConnectError {
     },
     /// The server answered with an HTTP status and no JSON-RPC message.
     #[error(
-        "{target} answered with HTTP {status}{}{}{}",
+        "{target} answered with HTTP {status}{}{}{}{}",
         excerpt(.body),
-        if *.status == 404 && *.is_streamable { other_path(.target) } else { "" },
+        proxied(.target),
+        if (*.status == 404 || is_page(.body)) && *.is_streamable { other_path(.target) } else { "" },
         after_status(*.status, *.is_streamable, *.is_newest_only)
     )]
     Http {
@@ -324,8 +326,23 @@ fn version_list(versions: &[String]) -> String {
     if versions.is_empty() { "none".to_owned() } else { versions.join(", ") }
 }
 
+/// The proxy between, which may be who answers.
+fn proxied(target: &str) -> String {
+    let proxy = target.parse().ok().and_then(|url| http_client::proxy_of(&url));
+    proxy.map(|proxy| format!(", through {proxy}")).unwrap_or_default()
+}
+
+fn is_page(body: &str) -> bool {
+    let begin = body.trim_start().get(..9).unwrap_or_default().to_ascii_lowercase();
+    begin == "<!doctype" || begin.starts_with("<html")
+}
+
 fn excerpt(body: &str) -> String {
     const LONGEST: usize = 200;
+    if is_page(body) {
+        let title = body.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
+        return format!(" and a page for browsers{}", title.map(|(title, _)| excerpt(title)).unwrap_or_default());
+    }
     let line = body.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(LONGEST) {
         _ if line.is_empty() => String::new(),

@@ -15,7 +15,10 @@ use crate::cli::{
 };
 use rehearse_client::{self as client, ConnectError, STDERR_HEADING, StderrLine, StderrSink};
 use rehearse_hub::{Discovery, Notice, RetrySink};
-use rehearse_protocol::{RpcError, message::MISSING_CAPABILITY};
+use rehearse_protocol::{
+    RpcError,
+    message::{METHOD_NOT_FOUND, MISSING_CAPABILITY},
+};
 use rehearse_report::text::printable_lines;
 
 impl HubSession {
@@ -100,6 +103,10 @@ impl HubSession {
             && let Some(data) = &error.data
         {
             style::print(&format!("  data: {}\n", printable(&self.hidden(data.get()))));
+        }
+        if matches!(failure, client::Failure::Rpc(error) if error.code == METHOD_NOT_FOUND) {
+            let hint = "the server does not know the method; `rehearse mcp info` shows what it declares";
+            style::print(&format!("{STRONG}hint:{STRONG:#} {hint}\n"));
         }
         if wants_an_answer(failure) {
             let hint = "use --answer FILE to answer the server; on a terminal, `call-tool` and `rehearse repl` ask you";
