@@ -20,9 +20,14 @@ const OTHER_WORDS: &[(&[&str], &str, &str)] = &[
         "test",
         "`rehearse run` runs scenarios, `rehearse check` checks a server, and `rehearse check client` a client",
     ),
+    (&[""], "eval", EVALS),
+    (&[""], "evals", EVALS),
     (&["", "mcp"], "list", "it is `rehearse mcp list-tools`"),
     (&["", "mcp"], "ls", "it is `rehearse mcp list-tools`"),
 ];
+
+const EVALS: &str =
+    "`rehearse run FILE…` runs evals, which are scenarios in which a model works";
 
 /// What people write for options of other names, and the values that these have.
 const OTHER_OPTIONS: &[(&str, &str, &str)] = &[

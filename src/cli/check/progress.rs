@@ -81,6 +81,8 @@ impl Progress {
 
     /// The next server, `number` of `all`.
     pub(super) fn begin(&mut self, target: &str, number: usize, all: usize) {
+        // Parts of an act that are tried again are not counted before.
+        let all = all.max(number + 1);
         let count = if all > 1 { format!("{}/{all} ", number + 1) } else { String::new() };
         self.target = format!("{count}{}", printable(target));
         self.versions.clear();
@@ -113,6 +115,8 @@ mod tests {
         assert_eq!(progress.line().await, "1/2 node server.js: connecting (10 s)\n");
         progress.show(CheckEvent::Probing(Version::LATEST));
         assert_eq!(progress.line().await, "1/2 node server.js: 2026-07-28… (20 s)\n");
+        progress.begin("node server.js", 2, 2);
+        assert_eq!(progress.line().await, "3/3 node server.js: connecting (30 s)\n");
         let mut live = Progress::with(false);
         assert!(tokio::time::timeout(EVERY * 3, live.line()).await.is_err());
     }

@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use rehearse_client as client;
 use rehearse_document::nearest;
-use rehearse_hub::{Discovery, RegisteredTool, Registry};
+use rehearse_hub::{ConnectionState, Discovery, RegisteredTool, Registry, ServerStatus};
 
 pub(crate) fn run(args: &CallToolArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.xml {
@@ -98,9 +98,19 @@ fn near_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> Strin
     nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 
-/// That no server of the session has the tool.
+/// That no server of the session has the tool, as far as is known.
 pub(crate) fn no_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> CommandError {
     let near = near_tool(hub_session, registry, name);
+    let is_away = |(server, status): &(Arc<str>, ServerStatus)| {
+        let is_one = !matches!(status.state, ConnectionState::Connected | ConnectionState::Disabled);
+        is_one && hub_session.names.contains(server)
+    };
+    if let Some((server, ServerStatus { state, .. })) = hub_session.hub.status().into_iter().find(is_away) {
+        let state = state.to_string().to_lowercase();
+        let text =
+            format!("{name:?} may be a tool of the server '{server}', whose connection is not open ({state}){near}");
+        return Failure::cannot(text).into();
+    }
     CommandError::usage(match &hub_session.names[..] {
         [server] => format!("server '{server}' has no tool {name:?}{near}"),
         _ => format!("no server has a tool {name:?}{near}"),
