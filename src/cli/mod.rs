@@ -196,7 +196,7 @@ impl Command {
             Command::Bench(args) => bench::run(&args),
             Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
-            Command::Config(args) => config::run(&args),
+            Command::Config(args) => config::run(args),
             Command::Mcp(args) => mcp_command::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Trace(args) => trace::run(&args),

@@ -15,6 +15,7 @@ macro_rules! codes {
 }
 
 codes! {
+    FILE = "E-FILE": "a file that cannot be read";
     SYNTAX = "E-SYNTAX": "a file that cannot be parsed";
     JSON_COMMENT = "E-JSON-COMMENT": "a comment that the program does not read";
     JSON_COMMA = "E-JSON-COMMA": "a comma after the last value";
@@ -56,10 +57,12 @@ codes! {
     PACKAGE_PROMPT = "A-PACKAGE-PROMPT": "npx asks before it installs a package";
     PACKAGE_UNPINNED = "A-PACKAGE-UNPINNED": "a package without a version";
     CONTAINER_INPUT = "W-CONTAINER-INPUT": "a container that does not receive the client's input";
+    CONTAINER_VARIABLE = "W-CONTAINER-ENV": "a variable that does not reach the container";
     MACHINE_PATH = "A-MACHINE-PATH": "a path that exists on one machine only";
     URL = "E-URL": "an invalid URL";
     URL_SCHEME = "E-URL-SCHEME": "a URL scheme that the transport does not support";
     URL_HOST = "W-URL-HOST": "a listen address instead of the server's address";
+    URL_UNLISTED = "E-URL-UNLISTED": "a URL that the list of allowed hosts in the file does not have";
     URL_TRANSPORT = "W-URL-TRANSPORT": "a URL that looks like one for another transport";
     PLAIN_HTTP = "W-PLAIN-HTTP": "a secret that is sent unencrypted to another machine";
     HEADER = "E-HEADER": "an invalid HTTP header";

@@ -29,7 +29,8 @@ pub(super) fn guess(
 ) -> Option<Detected> {
     let root = &document.root;
     let owner = path.and_then(owner_of_folder).filter(|_| readers(document).next().is_some());
-    findings.extend(owner.map(|dialect| misplaced(dialect, root)));
+    let name = path.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
+    findings.extend(owner.map(|dialect| misplaced(dialect, name, root)));
     let owned = owner.filter(|dialect| dialect.servers(root).is_some());
     let owned = owned.map(|it| Detected::certain(it, format!("it is in a folder of {}", it.program)));
     let named = || path.and_then(named_in).map(|it| Detected::certain(it, format!("its name contains `{}`", it.name)));
@@ -60,15 +61,20 @@ pub(super) fn guess(
 }
 
 /// Reports a file with servers that its program does not read.
-fn misplaced(dialect: &Dialect, root: &Node) -> Finding {
+fn misplaced(dialect: &Dialect, name: &str, root: &Node) -> Finding {
     let is_read = |place: &&FileLocation| {
-        !matches!(place, FileLocation::Section(_)) && !dialect.files_without_servers.contains(place)
+        let is_other = match place {
+            FileLocation::Section(_) => false,
+            FileLocation::Named(own) => *own != name,
+            _ => true,
+        };
+        is_other && !dialect.files_without_servers.contains(place)
     };
     let mut places: Vec<_> =
         dialect.files.iter().filter(is_read).map(|place| format!("`{}`", place.suffix())).collect();
     places.dedup();
     let begin = Span { start: root.span.start, end: root.span.start };
-    let message = format!("{} does not read a file of this name", dialect.program);
+    let message = format!("{} does not read a file of this name here", dialect.program);
     codes::PLACE.at(begin, message).hint(format!("it reads {}", places.join(", ")))
 }
 

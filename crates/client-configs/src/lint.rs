@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use super::{
     ClientConfig, ConfiguredServer, Machine, Project, check, codes, dialect::Detected, dialect::Dialect,
     dialect::detect, dialect::is_about_other_things, document, document::Document, guess::guess, read,
-    secret::Redactor, secret::secrets_of,
+    secret::Redactor, secret::secrets_of, secret::values_of,
 };
 use rehearse_document::{Node, Problems, Source, Span};
 use rehearse_report::findings::{Contact, File, Finding, Server, Severity};
@@ -22,7 +22,7 @@ pub struct LintReport {
     pub detected: Option<Detected>,
     /// The servers that could be read; none if there is no dialect.
     pub config: Option<ClientConfig>,
-    /// What must not be shown, in the order of the text. Of a text that cannot be parsed nothing may be shown.
+    /// What must not be shown, in the order of the text. Of a text that cannot be parsed no value is shown.
     pub secrets: Vec<Span>,
     /// In the order of the text.
     pub findings: Vec<Finding>,
@@ -81,7 +81,7 @@ pub(super) fn unreadable(source: &Arc<Source>, problems: Problems) -> LintReport
         root: None,
         detected: None,
         config: None,
-        secrets: vec![Span { start: 0, end: source.text.len() }],
+        secrets: values_of(source),
         findings: problems.0.into_iter().map(finding).collect(),
     }
 }

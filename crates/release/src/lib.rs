@@ -17,7 +17,7 @@ use std::{path::Path, sync::Arc};
 
 use rehearse_client_configs::{
     Machine, PathKind, codes, placeholder,
-    secret::{Redactor, secrets_of},
+    secret::{Redactor, secrets_of, values_of},
 };
 use rehearse_document::{Node, Problems, Source, Span, Value, json};
 use rehearse_report::findings::{File, Finding};
@@ -73,7 +73,7 @@ impl ReleaseReport {
         let secrets = match root {
             _ if shows_secrets => Vec::new(),
             Some(root) => secrets_of(&source, &root),
-            None => vec![Span { start: 0, end: source.text.len() }],
+            None => values_of(&source),
         };
         let redactor = Redactor::new(&source, &secrets);
         let findings = match shows_secrets {

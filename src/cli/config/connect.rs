@@ -210,6 +210,13 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
             }
             let finding = |text: &str| codes::TOOL.at(name.span, secrets.hidden(text)).about(&*name.value);
             findings.extend(first_notices(&unusable).map(|text| finding(&text)));
+            let listed_properties = definitions.iter().find(|tool| tool["inputSchema"]["properties"].is_array());
+            findings.extend(listed_properties.map(|tool| {
+                let tool = tool["name"].as_str().unwrap_or_default();
+                let text =
+                    format!("`properties` in the input schema of `{tool}` is an array: many clients refuse the list");
+                finding(&text).hint("write {} for no properties, as PHP does with `new stdClass()`")
+            }));
             findings.extend(unfit_tools(profile, &name.value, definitions).into_iter().map(|(text, hint)| {
                 codes::PROFILE.at(name.span, secrets.hidden(&text)).about(&*name.value).hint(hint)
             }));
@@ -229,10 +236,9 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
             let message = secrets.hidden(&format!("cannot connect to `{}`: {reason}", name.value));
             let finding = codes::CONNECT.at(name.span, message).about(&*name.value);
             let lines = stderr.to_vec();
-            let last = &lines[lines.len().saturating_sub(STDERR_LINES)..];
-            let finding = match last {
+            let finding = match &telling(&lines)[..] {
                 [] => finding,
-                last => finding.hint(secrets.hidden(&format!("its standard error: {}", last.join("\n")))),
+                lines => finding.hint(secrets.hidden(&format!("its standard error: {}", lines.join("\n")))),
             };
             let text = release.as_ref().map(|(_, _, source)| &source.text);
             let undeclared = text.into_iter().flat_map(|text| undeclared(&lines, text)).map(|variable| {
@@ -243,6 +249,22 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
             of(Contact::Failed, std::iter::once(finding).chain(undeclared).collect())
         }
     }
+}
+
+/// The lines of standard error that say most: from the first that tells of an error on, without where in the code it was;
+/// else the last ones.
+fn telling(lines: &[String]) -> Vec<&str> {
+    let has = |line: &str, words: &[&str]| {
+        let text = line.to_lowercase();
+        !line.starts_with(char::is_whitespace) && words.iter().any(|word| text.contains(word))
+    };
+    let first_with = |words: &[&str]| lines.iter().position(|line| has(line, words));
+    let first = first_with(&["error:", "exception:", "error[", "panicked at"]);
+    let Some(first) = first.or_else(|| first_with(&["error", "exception", "fatal"])) else {
+        return lines[lines.len().saturating_sub(STDERR_LINES)..].iter().map(String::as_str).collect();
+    };
+    let is_place = |line: &str| line.trim_start().starts_with("at ") || line.trim().is_empty();
+    lines[first..].iter().map(String::as_str).filter(|line| !is_place(line)).take(STDERR_LINES).collect()
 }
 
 /// The variables that a server which did not start names, that are not set, and that the file does not name. Only certain
@@ -373,7 +395,19 @@ async fn list(session: &Session, cancel: &CancellationToken, is_released: bool) 
 
 #[cfg(test)]
 mod tests {
-    use super::undeclared;
+    use super::{telling, undeclared};
+
+    #[test]
+    fn the_error_is_shown_and_not_what_follows_it() {
+        let of = |text: &str| telling(&text.lines().map(str::to_owned).collect::<Vec<_>>()).join("|");
+        let node = "/x.js:1\nthrow new Error(text);\n  ^\n\nError: Cannot find module '/x.js'\n    \
+                    at Module._load (node:1)\n    at f (node:2)\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.1.0";
+        assert_eq!(of(node), "Error: Cannot find module '/x.js'|  code: 'MODULE_NOT_FOUND'|}|Node.js v22.1.0");
+        let python =
+            "Traceback (most recent call last):\n  File \"x.py\", line 1\n    raise ValueError()\nValueError: no key";
+        assert_eq!(of(python), "ValueError: no key");
+        assert_eq!(of("1\n2\n3\n4\n5\n6"), "2|3|4|5|6");
+    }
 
     #[test]
     fn a_variable_is_undeclared_if_the_server_names_it_as_one_and_the_file_does_not() {

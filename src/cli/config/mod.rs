@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 pub(super) use self::validate::{ValidateArgs, run as validate};
 use super::{Exit, Failure};
 
-/// Show or convert MCP client config files
+/// Show, check or convert MCP client config files
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
     #[command(subcommand)]
@@ -25,13 +25,16 @@ pub(super) struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     Convert(convert::ConvertArgs),
+    /// The same as `rehearse validate-config`
+    Lint(Box<ValidateArgs>),
     Show(show::ShowArgs),
 }
 
-pub(super) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
-    match &args.command {
-        ConfigCommand::Convert(args) => convert::run(args),
-        ConfigCommand::Show(args) => show::run(args),
+pub(super) fn run(args: ConfigArgs) -> Result<Exit, Failure> {
+    match args.command {
+        ConfigCommand::Convert(args) => convert::run(&args),
+        ConfigCommand::Lint(args) => validate(*args),
+        ConfigCommand::Show(args) => show::run(&args),
     }
 }
 

@@ -29,6 +29,7 @@ use rehearse_client_configs::{
     LintReport, Machine, codes,
     dialect::{Detected, Dialect, FileLocation, RootKeys, all, by_path},
     lint,
+    secret::values_of,
 };
 use rehearse_document::{
     Problem, Source, Span,
@@ -113,7 +114,7 @@ pub(crate) fn run(args: ValidateArgs) -> Result<Exit, Failure> {
         return list_dialects(args.format).map(|()| Exit::Success);
     }
     let (mut checked, unread) = check(&args);
-    if !args.quiet {
+    if !args.quiet || checked.is_empty() {
         for path in unread.iter().take(MOST_SHOWN) {
             let path = path.display();
             style::warn(&format!("{path} is not checked, since no known program reads it: name it, or give --dialect"));
@@ -161,6 +162,7 @@ fn check(args: &ValidateArgs) -> (Vec<CheckedFile>, Vec<PathBuf>) {
                     Ok(report) if args.dialect.is_some() || has(&report, &codes::PLACE) => {
                         checked.extend(check_file(args, &path, machine.as_ref(), false));
                     }
+                    Ok(LintReport { root: None, .. }) => unread.push(path),
                     Ok(LintReport { config: Some(config), .. }) if !config.servers.is_empty() => unread.push(path),
                     _ => {}
                 }
@@ -237,7 +239,8 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
             Some(CheckedFile { file, config, release: None, is_to_start: false, folder })
         }
         Err((source, finding)) => {
-            let file = File::unreadable(name, source, *finding);
+            let secrets = if args.show_secrets { Vec::new() } else { values_of(&source) };
+            let file = File::unreadable(name, source, secrets, *finding);
             Some(CheckedFile { file, config: None, release: None, is_to_start: false, folder })
         }
     }
@@ -245,23 +248,25 @@ fn check_file(args: &ValidateArgs, path: &Path, machine: Option<&Machine>, is_fo
 
 /// The text of a file, or the text up to the first wrong byte with the problem.
 fn read(path: &Path, name: &str) -> Result<Arc<Source>, (Arc<Source>, Box<Finding>)> {
-    let unreadable = |what: String, hint: &'static str| {
+    let unreadable = |code: &'static Code, what: String, hint: &'static str| {
         let problem = Problem::new(Span::default(), what);
         let problem = if hint.is_empty() { problem } else { problem.hint(hint) };
-        (Source::new(name, ""), Box::new(Finding { code: &codes::SYNTAX, problem, server: None }))
+        (Source::new(name, ""), Box::new(Finding { code, problem, server: None }))
     };
-    let bytes = bytes_of(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => unreadable("there is no such file".to_owned(), ""),
-        io::ErrorKind::FileTooLarge => {
-            let hint = "a config has some kilobytes; is it the right file?";
-            unreadable(format!("the file cannot be read: {error}"), hint)
-        }
-        _ => unreadable(format!("the file cannot be read: {error}"), ""),
+    let bytes = bytes_of(path).map_err(|error| {
+        let (what, hint) = match error.kind() {
+            io::ErrorKind::NotFound => ("there is no such file".to_owned(), "check the path, and where you are"),
+            io::ErrorKind::FileTooLarge => {
+                (format!("the file cannot be read: {error}"), "a config has some kilobytes; is it the right file?")
+            }
+            _ => (format!("the file cannot be read: {error}"), ""),
+        };
+        unreadable(&codes::FILE, what, hint)
     })?;
     let encoding = encoding_hint(&bytes);
     match (String::from_utf8(bytes), encoding) {
         (Ok(text), None) => Ok(Source::new(name, text)),
-        (Ok(_), Some(hint)) => Err(unreadable("the text is not UTF-8".to_owned(), hint)),
+        (Ok(_), Some(hint)) => Err(unreadable(&codes::SYNTAX, "the text is not UTF-8".to_owned(), hint)),
         (Err(error), hint) => {
             let (at, bytes) = (error.utf8_error().valid_up_to(), error.as_bytes());
             let message = format!("the byte 0x{:02x} is not UTF-8", bytes[at]);

@@ -41,7 +41,7 @@ pub(crate) struct SourceArgs {
 impl SourceArgs {
     /// The arguments that select one file.
     pub(crate) fn for_file(path: &Path, dialect: Option<&'static Dialect>) -> SourceArgs {
-        SourceArgs { mcp_config: vec![path.to_owned()], config: None, dialect }
+        SourceArgs { mcp_config: Vec::new(), config: Some(path.to_owned()), dialect }
     }
 
     /// The named config with the highest precedence.
@@ -129,7 +129,6 @@ pub(crate) fn warnings(effective: &Effective, show_secrets: bool) -> Vec<String>
 pub(crate) fn check_readable(effective: &Effective, show_secrets: bool) -> Result<(), Failure> {
     let unreadable = |file: &&File| file.precedence.is_named() && !file.report.is_readable;
     match effective.files.iter().find(unreadable) {
-        // A file that cannot be parsed is not quoted, because it may contain secrets.
         Some(file) => Err(Failure::Usage(problems(file, show_secrets).to_string())),
         None => Ok(()),
     }

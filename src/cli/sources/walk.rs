@@ -57,7 +57,9 @@ fn is_release_file(path: &Path) -> bool {
 fn names_servers(path: &Path) -> bool {
     let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
     let is_small = || fs::metadata(path).is_ok_and(|data| data.len() <= LARGEST);
-    let has_key = |text: &str| ["mcpServers", "mcp_servers", "context_servers"].iter().any(|key| text.contains(key));
+    let is_named = path.file_stem().and_then(OsStr::to_str).is_some_and(|stem| stem.to_lowercase().contains("mcp"));
+    let own = ["mcpServers", "mcp_servers", "context_servers"];
+    let has_key = |text: &str| own.iter().any(|key| text.contains(key)) || is_named && text.contains("\"servers\"");
     ["json", "jsonc", "yaml", "yml", "toml"].contains(&extension)
         && is_small()
         && fs::read_to_string(path).is_ok_and(|text| has_key(&text))

@@ -93,7 +93,7 @@ fn is_url(checked: &CheckedConfig<'_>, command: &At<String>, findings: &mut Vec<
 }
 
 /// Whether a command has its arguments in it.
-fn is_command_line(checked: &CheckedConfig<'_>, command: &At<String>) -> bool {
+pub(super) fn is_command_line(checked: &CheckedConfig<'_>, command: &At<String>) -> bool {
     let text = command.value.trim();
     // A space within a reference separates no words.
     let replaced = checked.dialect().rule(Field::Command).replaced_in(text);

@@ -1,6 +1,7 @@
 //! Checks of servers that were read. One file for each part of a server, and for the parts of a file around them.
 
 mod agent;
+mod bridge;
 mod command;
 mod container;
 mod environment;
@@ -79,6 +80,7 @@ const CHECKS: &[Check] = &[
     command::check,
     package::check,
     path::check,
+    bridge::check,
     container::check,
     environment::check,
     url::check,

@@ -2,10 +2,10 @@
 
 use super::{
     CheckedConfig,
-    command::{has_shell, program},
+    command::{has_shell, is_command_line, program},
 };
 use crate::{
-    ConfiguredServer, codes,
+    At, ConfiguredServer, codes,
     dialect::{Field, FileLocation, is_from_home},
     placeholder::placeholder,
     server::Text,
@@ -89,8 +89,8 @@ fn check_script(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings
             && references(word).next().is_none()
             && placeholder(word).is_none()
     };
-    let command =
-        server.command.iter().filter(|command| command.value.contains(['/', '\\']) && is_relative(&command.value));
+    let is_path = |command: &At<String>| command.value.contains(['/', '\\']) && !is_command_line(checked, command);
+    let command = server.command.iter().filter(|command| is_path(command) && is_relative(&command.value));
     let runs_scripts = |command: &str| {
         let name = program(command);
         ["node", "python", "deno", "bun", "tsx", "ts-node", "uv", "java", "ruby", "php"]

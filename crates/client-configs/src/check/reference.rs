@@ -1,8 +1,8 @@
 //! References to variables: those that the program does not replace, and variables that are not set.
 
-use super::{CheckedConfig, command::has_shell};
+use super::{CheckedConfig, bridge::is_bridge, command::has_shell};
 use crate::{
-    At, ConfiguredServer, codes,
+    ConfiguredServer, codes,
     dialect::{BatchFiles, Field, UnsetVariable, VariableRule, VariableScope, variable_of_windows},
     expand_env,
     server::Text,
@@ -11,7 +11,6 @@ use rehearse_document::{Form, Node, Reference};
 use rehearse_report::findings::Finding;
 
 pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, findings: &mut Vec<Finding>) {
-    let is_bridge = |word: &At<String>| word.value.starts_with("mcp-remote");
     let has_shell = has_shell(server) || server.args.iter().any(is_bridge);
     for text in server.texts() {
         let rule = checked.dialect().rule(text.field);

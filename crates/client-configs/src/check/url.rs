@@ -11,7 +11,7 @@ use crate::{
     placeholder::placeholder,
     secret::is_secret_name,
 };
-use rehearse_document::references;
+use rehearse_document::{Node, references};
 use rehearse_protocol::{Transport, is_protocol_header};
 use rehearse_report::findings::Finding;
 
@@ -52,6 +52,7 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
     match Url::parse(text) {
         Ok(parsed) if parsed.host().is_some() || !["http", "https", "ws", "wss"].contains(&parsed.scheme()) => {
             host(server, url, &parsed, findings);
+            listed(checked, url, &parsed, findings);
         }
         Ok(_) => findings.push(codes::URL.at(url.span, "the URL has no host").hint("https://host/path")),
         Err(error) => {
@@ -117,6 +118,38 @@ fn host(server: &ConfiguredServer, url: &At<String>, parsed: &Url, findings: &mu
         let message = format!("{secret} is sent to {} unencrypted", parsed.host_str().unwrap_or_default());
         findings.push(codes::PLAIN_HTTP.at(url.span, message).hint(format!("write {}s://", parsed.scheme())));
     }
+}
+
+/// Whether the list of allowed hosts in the file has this one; an empty list allows all.
+fn listed(checked: &CheckedConfig<'_>, url: &At<String>, parsed: &Url, findings: &mut Vec<Finding>) {
+    let list = checked.dialect().url_list.and_then(|keys| checked.root.get_path(keys)?.as_items());
+    let entries: Vec<_> = list.unwrap_or_default().iter().filter_map(Node::as_str).collect();
+    // A reference may be any host.
+    if !entries.is_empty() && !entries.iter().any(|entry| entry.contains("${") || allows(entry, parsed)) {
+        let place = checked.dialect().url_list.unwrap_or_default().join(".");
+        let host = parsed.host_str().unwrap_or_default();
+        let message =
+            format!("{} does not connect to {host}, which `{place}` does not list", checked.dialect().program);
+        findings.push(codes::URL_UNLISTED.at(url.span, message).hint(format!("add `{host}` to `{place}`")));
+    }
+}
+
+/// Whether an entry of a list is this host: `example.com`, `*.example.com`, `https://example.com:8443` (read in
+/// danny-avila/LibreChat `packages/api/src/auth/domain.ts` @0268c82).
+fn allows(entry: &str, url: &Url) -> bool {
+    let entry = entry.trim().to_lowercase();
+    let (scheme, rest) = entry.split_once("://").map_or((None, &*entry), |(scheme, rest)| (Some(scheme), rest));
+    let rest = rest.split(['/', '?']).next().unwrap_or_default();
+    let port = rest.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    let (name, port) = port.map_or((rest, None), |(host, port)| (host, Some(port)));
+    let plain = |name: &str| name.strip_prefix("www.").unwrap_or(name).to_owned();
+    let host = plain(url.host_str().unwrap_or_default());
+    let is_host = match name.strip_prefix("*.") {
+        Some(domain) => host == domain || host.ends_with(&format!(".{domain}")),
+        None => host == plain(name),
+    };
+    // A port that is the usual one of its scheme is not part of what the list is compared with.
+    is_host && scheme.is_none_or(|scheme| scheme == url.scheme()) && (port.is_none() || port == url.port())
 }
 
 /// The address in a URL, if it has one and no name.

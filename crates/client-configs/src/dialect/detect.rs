@@ -55,7 +55,8 @@ pub(crate) fn without_ending(path: &Path) -> PathBuf {
 
 /// The dialect of a file whose path says it.
 pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detected> {
-    let (dialect, place) = by_path(&without_ending(path))?;
+    let (dialect, place) =
+        by_path(&without_ending(path)).filter(|(dialect, place)| !is_astray(path, dialect, *place))?;
     let is_guest = |guest: &&Dialect| guest.also_reads.contains(&place);
     let guest = all_with("alsoReads:").filter(is_guest).find_map(|guest| {
         if dialect.servers(root).is_none() && has_root(guest, root) {
@@ -66,6 +67,19 @@ pub(crate) fn detect(path: &Path, root: &Node, source: &Source) -> Option<Detect
         Some(Detected::certain(guest, format!("it has {mark}")))
     });
     guest.or_else(|| Some(Detected::certain(dialect, format!("its path ends with {}", place.suffix()))))
+}
+
+/// Whether a file is in a folder of another program, or in one from which its program reads nothing.
+fn is_astray(path: &Path, dialect: &Dialect, place: FileLocation) -> bool {
+    let owner = owner_of_folder(path);
+    let is_at_root = matches!(place, FileLocation::Project(file) if !file.contains('/'));
+    let is_unread = |owner: &Dialect| folder_of(path).is_some_and(|it| owner.folders_without_files.contains(&it));
+    owner.is_some_and(|owner| is_unread(owner) || is_at_root && owner.name != dialect.name)
+}
+
+/// The hidden folder in which a file is.
+fn folder_of(path: &Path) -> Option<&str> {
+    path.parent()?.file_name()?.to_str().filter(|folder| folder.starts_with('.'))
 }
 
 /// A key of code_agent in a file with `servers` or `mcp.servers`, also a misspelled one: Visual Studio Code, which has the
@@ -112,13 +126,14 @@ pub(crate) fn mark_of_server(dialect: &Dialect, root: &Node) -> Option<&'static 
 
 /// The program to whose folder a file belongs that has no name which the program reads: `.claude/mcp.json`.
 pub(crate) fn owner_of_folder(path: &Path) -> Option<&'static Dialect> {
-    let folder = path.parent()?.file_name()?.to_str().filter(|folder| folder.starts_with('.'))?;
+    let folder = folder_of(path)?;
     let is_in = |dialect: &&Dialect, depth: usize| {
         let mut parts = dialect.files.iter().map(|place| place.suffix().split('/'));
         parts.any(|parts| parts.clone().next() == Some(folder) && parts.count() <= depth)
     };
     let first = |depth| all().find(|dialect| is_in(dialect, depth));
-    first(2).or_else(|| first(usize::MAX))
+    let unread = || all().find(|dialect| dialect.folders_without_files.contains(&folder));
+    first(2).or_else(|| first(usize::MAX)).or_else(unread)
 }
 
 /// The program whose name is part of a file's name: `cursor_mcp.json`.

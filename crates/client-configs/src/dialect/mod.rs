@@ -50,6 +50,8 @@ pub struct Dialect {
     #[serde(deserialize_with = "slice")]
     pub files_without_servers: &'static [FileLocation],
     #[serde(deserialize_with = "slice")]
+    pub folders_without_files: &'static [&'static str],
+    #[serde(deserialize_with = "slice")]
     pub also_reads: &'static [FileLocation],
     #[serde(deserialize_with = "tables::paths")]
     pub sections: &'static [&'static [&'static str]],
@@ -102,6 +104,8 @@ pub struct Dialect {
     #[serde(deserialize_with = "slice")]
     pub schemes: &'static [&'static str],
     pub ignores_empty_url: bool,
+    #[serde(deserialize_with = "tables::some_path")]
+    pub url_list: Option<&'static [&'static str]>,
     pub allows_partial_server: bool,
     pub elsewhere_word: Option<&'static str>,
     #[serde(deserialize_with = "slice")]

@@ -104,12 +104,14 @@ fn large_files_and_bombs_come_to_an_end() {
 }
 
 #[test]
-fn of_an_unreadable_file_everything_is_hidden() {
-    let text = "{\"mcpServers\": {\"a\": {\"env\": {\"API_KEY\": ghp_0123456789abcdefghij}}}}";
+fn of_an_unreadable_file_every_value_is_hidden() {
+    let text =
+        "{\"mcpServers\": {\"a\": {\"env\": {\"API_KEY\": ghp_0123456789abcdefghij, ghp_0123456789abcdefghij: [\"b-c d";
     let report = lint(&Source::new(".mcp.json", text), Some(Path::new(".mcp.json")), None, None);
     assert_eq!(report.findings.len(), 1, "{:?}", report.findings);
     assert!(!report.is_readable && report.config.is_none());
     let shown = format!("{:?}", report.findings);
     assert!(!shown.contains("ghp_"), "{shown}");
-    assert_eq!(report.secrets, [Span { start: 0, end: text.len() }]);
+    let hidden: Vec<_> = report.secrets.iter().map(|it| &text[it.start..it.end]).collect();
+    assert_eq!(hidden, ["ghp_0123456789abcdefghij", "ghp_0123456789abcdefghij", "b-c", "d"]);
 }

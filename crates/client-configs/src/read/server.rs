@@ -168,7 +168,12 @@ impl<'a> Reader<'a> {
     /// Makes a token what its kind says.
     fn apply_kind_of_auth(&mut self, server: &mut ConfiguredServer, known: &[KnownEntry<'_>]) {
         let Some((key, entry)) = known.iter().find(|(key, _)| key.field == Field::AuthKind) else { return };
+        let has_token = known.iter().any(|(key, _)| matches!(key.field, Field::Bearer));
         match entry.node.as_str().unwrap_or_default() {
+            "bearer" | "api_key" | "apiKey" | "api-key" if !has_token => {
+                let finding = codes::MISSING.at(entry.node.span, "this kind of authorization needs a token");
+                self.findings.push(finding.hint("add \"token\": \"…\""));
+            }
             "bearer" => {}
             "api_key" | "apiKey" | "api-key" => {
                 server.auth.api_key = server.auth.bearer.take().map(|key| Box::new(ApiKey { header: None, key }));

@@ -126,6 +126,27 @@ pub fn secrets_of(source: &Source, root: &Node) -> Vec<Span> {
     all.into_iter().map(|Range { start, end }| Span { start, end }).collect()
 }
 
+/// What may be a value in a text that cannot be parsed: everything but keys and the signs around them.
+pub fn values_of(source: &Source) -> Vec<Span> {
+    let is_sign = |c: char| c.is_whitespace() || "{}[],:=\"'`;#@“”„‘’".contains(c);
+    let (text, mut hidden, mut at) = (&source.text, Vec::new(), 0);
+    while let Some(start) = text[at..].find(|c| !is_sign(c)).map(|start| at + start) {
+        let end = text[start..].find(is_sign).map_or(text.len(), |end| start + end);
+        let word = &text[start..end];
+        let is_key = || {
+            let before = text[..start].trim_end_matches(['"', '\'', '“', '”', ' ', '\t']);
+            let after = text[end..].trim_start_matches(['"', '\'', '“', '”', ' ', '\t']);
+            let begins = before.is_empty() || before.ends_with(['\n', '{', ',', '-']);
+            begins && after.starts_with([':', '=']) && matches!(mask("", word), Cow::Borrowed(_))
+        };
+        if word != "-" && !(word.starts_with(|c: char| c.is_ascii_alphabetic()) && is_key()) {
+            hidden.push(Span { start, end });
+        }
+        at = end;
+    }
+    hidden
+}
+
 /// The spans of all values that are not arrays and objects, in order.
 fn scalars(node: &Node, spans: &mut Vec<Span>) {
     match &node.value {

@@ -2,7 +2,8 @@
 //!
 //! Every program reads its own JSON: one wants RFC 8259 to the letter, the next strips comments, a third takes JSON5. So
 //! this reader takes what any known program takes and lists the [`SyntaxExtension`]s that the text uses; who knows the
-//! program decides. Anything else is a syntax error. Only the first one is reported; it quotes nothing from the text.
+//! program decides. Anything else is a syntax error. Only the first one is reported, but strings without an end and
+//! missing commas all at once; it quotes nothing from the text.
 
 use jsonc_parser::{
     CollectOptions, CommentCollectionStrategy, ParseOptions, Scanner, ScannerOptions, ast, common::Ranged,
@@ -74,16 +75,23 @@ const OPTIONS: ParseOptions = ParseOptions {
 /// Reads a JSON text.
 ///
 /// # Errors
-/// The first syntax error; nesting deeper than 512 levels.
+/// The first syntax error, or every one of its kind; nesting deeper than 512 levels.
 pub fn parse(source: &Source) -> Result<Document, Problems> {
     let text = source.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&source.text);
     let reader = Reader { text, offset: source.text.len() - text.len() };
-    if let Some(span) = reader.unclosed_string() {
-        let problem = Problem::new(span, "this string does not end on its line");
-        return Err(problem.hint("add the missing double quote; a line break in a string is written \\n").into());
+    let mut unclosed = Vec::new();
+    while let Some(span) = reader.unclosed_string(unclosed.last().map_or(0, |span: &Span| span.end - reader.offset)) {
+        unclosed.push(span);
     }
-    let parsed = parse_to_ast(text, &COLLECT, &OPTIONS)
-        .map_err(|error| reader.problems(error.kind(), error.range().start, error.range().end))?;
+    if !unclosed.is_empty() {
+        let problem = |span| Problem::new(span, "this string does not end on its line");
+        let hint = "add the missing double quote; a line break in a string is written \\n";
+        return Err(Problems(unclosed.into_iter().map(|span| problem(span).hint(hint)).collect()));
+    }
+    let parsed = parse_to_ast(text, &COLLECT, &OPTIONS).map_err(|error| {
+        let problems = reader.problems(error.kind(), error.range().start, error.range().end);
+        if matches!(error.kind(), Kind::ExpectedComma) { reader.missing_commas(problems) } else { problems }
+    })?;
     let tokens = parsed.tokens.unwrap_or_default();
     let mut extensions = reader.extensions(&tokens);
     let mut duplicates = Vec::new();
@@ -110,18 +118,18 @@ impl Reader<'_> {
         Span { start: self.offset + start, end: self.offset + end }
     }
 
-    /// The first string with a raw line break in it, up to the break. The library reads on to the next quote, often
-    /// lines below.
-    fn unclosed_string(&self) -> Option<Span> {
+    /// The first string from here on with a raw line break in it, up to the break. The library reads on to the next quote,
+    /// often lines below.
+    fn unclosed_string(&self, from: usize) -> Option<Span> {
         let options = ScannerOptions { allow_extended_string_escapes: false, ..ScannerOptions::default() };
-        let mut scanner = Scanner::new(self.text, &options);
+        let mut scanner = Scanner::new(&self.text[from..], &options);
         loop {
             // A scanner that fails does so at the beginning of the string.
             let is_end = !matches!(scanner.scan(), Ok(Some(_)));
-            let start = scanner.token_start();
+            let start = from + scanner.token_start();
             let rest = &self.text[start..];
             if rest.starts_with(['"', '\'']) {
-                let end = if is_end { self.text.len() } else { scanner.token_end() };
+                let end = if is_end { self.text.len() } else { from + scanner.token_end() };
                 let written = &self.text[start..end];
                 let line = written.lines().next().unwrap_or(written);
                 let is_closed = line.len() == written.len() && !is_end || has_end(line);
@@ -133,6 +141,32 @@ impl Reader<'_> {
                 return None;
             }
         }
+    }
+
+    /// All places where a comma is missing, given the first; if the text has another mistake, that and the first.
+    fn missing_commas(&self, mut first: Problems) -> Problems {
+        let options = ParseOptions { allow_missing_commas: true, ..OPTIONS };
+        let parsed = match parse_to_ast(self.text, &COLLECT, &options) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                first.0.extend(self.problems(error.kind(), error.range().start, error.range().end).0);
+                return first;
+            }
+        };
+        let mut problems = Vec::new();
+        let mut is_value = false;
+        for TokenAndRange { token, range } in parsed.tokens.unwrap_or_default() {
+            let begins = match token {
+                Token::CommentLine(_) | Token::CommentBlock(_) => continue,
+                Token::Comma | Token::Colon | Token::CloseBrace | Token::CloseBracket => false,
+                _ => true,
+            };
+            if begins && is_value {
+                problems.extend(self.problems(&Kind::ExpectedComma, range.start, range.end).0);
+            }
+            is_value = !matches!(token, Token::Comma | Token::Colon | Token::OpenBrace | Token::OpenBracket);
+        }
+        Problems(problems)
     }
 
     fn extensions(&self, tokens: &[TokenAndRange<'_>]) -> Vec<SyntaxExtension> {

@@ -37,11 +37,9 @@ fn render_file(report: &Report, file: &File, handler: &MietteHandler, width: usi
     for finding in &shown {
         let position = file.positions(finding).0;
         let name = printable(&file.path).into_owned();
-        let location = format!("{name}:{}:{}: ", position.0, position.1);
-        // A file that cannot be parsed is not quoted, because it may contain secrets.
-        let snippet = file.is_readable.then(|| Snippet::new(file, name, finding.problem.span, position, width));
-        let location = if snippet.is_none() && !file.source.text.is_empty() { location } else { String::new() };
-        let _ = writeln!(out, "{}", FindingDisplay { finding, location, snippet, handler });
+        let snippet =
+            (!file.source.text.is_empty()).then(|| Snippet::new(file, name, finding.problem.span, position, width));
+        let _ = writeln!(out, "{}", FindingDisplay { finding, snippet, handler });
     }
     if more > 0 {
         let _ = writeln!(out, "and {more} more (--format json has all)\n");
@@ -159,8 +157,6 @@ impl fmt::Display for Counts {
 /// Displays a finding with its source lines.
 struct FindingDisplay<'a> {
     finding: &'a Finding,
-    /// The location, without a snippet.
-    location: String,
     snippet: Option<Snippet>,
     handler: &'a MietteHandler,
 }
@@ -169,7 +165,7 @@ impl fmt::Display for FindingDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finding = self.finding;
         let drawn = MietteDiagnostic {
-            message: format!("{}{}", self.location, printable(&finding.problem.message)),
+            message: printable(&finding.problem.message).into_owned(),
             help: finding.problem.hint.as_ref().map(|hint| printable_text(hint)),
             label: finding.server.as_ref().map(|server| format!("in the server `{}`", printable(server))),
             finding,

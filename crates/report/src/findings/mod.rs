@@ -33,7 +33,7 @@ pub struct File {
     /// As the user named it.
     pub path: String,
     pub source: Arc<Source>,
-    /// Whether the file could be parsed. Other files are not quoted.
+    /// Whether the file could be parsed.
     pub is_readable: bool,
     pub dialect: Option<Dialect>,
     /// What it is, if it is a file with which a server is released, and no config.
@@ -102,8 +102,8 @@ type Position = (usize, usize);
 
 impl File {
     /// A file that cannot be read or parsed.
-    pub fn unreadable(path: String, source: Arc<Source>, finding: Finding) -> File {
-        let (servers, secrets, findings) = (Vec::new(), Vec::new(), vec![finding]);
+    pub fn unreadable(path: String, source: Arc<Source>, secrets: Vec<Span>, finding: Finding) -> File {
+        let (servers, findings) = (Vec::new(), vec![finding]);
         File { path, source, is_readable: false, dialect: None, release: None, servers, findings, secrets }
     }
 

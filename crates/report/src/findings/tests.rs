@@ -124,7 +124,7 @@ fn several_files_have_a_summary_and_the_tools_of_servers_are_counted() {
     let mut bad = file("x/.mcp.json", "{}");
     bad.findings = vec![MISSING_KEY.at(Span { start: 0, end: 1 }, "no command")];
     let unreadable = MISSING_KEY.at(Span { start: 0, end: 1 }, "never closed");
-    let unreadable = File::unreadable("y.json".into(), Source::new("y.json", "{"), unreadable);
+    let unreadable = File::unreadable("y.json".into(), Source::new("y.json", "{"), Vec::new(), unreadable);
     let text = plain(vec![good, bad, unreadable, file(".mcp.json", WRONG)]);
     for part in [
         "  - Servers: 2 (1 disabled)\n",
@@ -172,14 +172,6 @@ fn secrets_of_a_line_are_hidden_and_the_mark_stays_below_its_text() {
     let column = line.split("\"arg\"").next().map(|before| before.chars().count());
     let mark = shown.lines().find(|line| line.contains('┬')).and_then(|line| line.chars().position(|it| it == '─'));
     assert_eq!(mark, column, "{shown}");
-}
-
-#[test]
-fn an_unreadable_file_is_not_quoted() {
-    let mut unreadable = file(".mcp.json", WRONG);
-    unreadable.is_readable = false;
-    let shown = plain(vec![unreadable]);
-    assert!(!shown.contains("npx") && shown.contains(".mcp.json:3:30"), "{shown}");
 }
 
 #[test]
