@@ -35,6 +35,9 @@ fn machine(path: &str) -> Machine {
         },
         read: |path: &Path| match path.to_str() {
             Some("/project/answer.schema.json") => Ok(r#"{"type": "object"}"#.into()),
+            Some("/project/npm/package.json") => {
+                Ok(r#"{"name": "weather", "version": "1.2.3", "mcpName": "io.github.ada/weather"}"#.into())
+            }
             _ => Err(io::ErrorKind::NotFound.into()),
         },
     }

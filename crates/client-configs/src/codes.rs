@@ -85,6 +85,8 @@ codes! {
     RELEASE_VALUE = "E-RELEASE-VALUE": "a value that the format of a release file does not allow";
     RELEASE_VERSION = "W-RELEASE-VERSION": "a version of a server that is not SemVer";
     RELEASE_FILE = "W-RELEASE-FILE": "a file that a release file names and that is not there";
+    RELEASE_PACKAGE = "E-RELEASE-PACKAGE": "a package that the registry does not take for this server";
+    RELEASE_OTHER_PACKAGE = "W-RELEASE-PACKAGE": "a package beside a release file that says something else";
     SUBAGENT = "E-SUBAGENT": "a subagent that cannot run";
     MODEL = "E-MODEL": "a reference to a model that does not exist";
     CONNECT = "E-CONNECT": "a server that cannot be reached";
@@ -112,7 +114,8 @@ pub static OF_CONNECTIONS: [&Code; 9] = [
 ];
 
 /// The codes that only a file with which a server is released has.
-pub static OF_RELEASES: [&Code; 3] = [&RELEASE_VALUE, &RELEASE_VERSION, &RELEASE_FILE];
+pub static OF_RELEASES: [&Code; 5] =
+    [&RELEASE_VALUE, &RELEASE_VERSION, &RELEASE_FILE, &RELEASE_PACKAGE, &RELEASE_OTHER_PACKAGE];
 
 /// The section of a code in the page `docs/config-diagnostics.md`, in Markdown and without its heading.
 pub fn explanation<'p>(code: &Code, page: &'p str) -> Option<&'p str> {

@@ -5,7 +5,8 @@ use rehearse_document::{Node, Value};
 use rehearse_report::findings::Finding;
 
 use super::{
-    Folder,
+    Folder, Package,
+    package::check_version,
     shape::{Kind, Shape, missing},
     version, wrong,
 };
@@ -69,7 +70,7 @@ static MANIFEST: Shape = Shape {
     keys: &[
         ("$schema", Kind::Text),
         ("dxt_version", Kind::Text),
-        ("manifest_version", Kind::Text),
+        ("manifest_version", Kind::Word(&["0.1", "0.2", "0.3", "0.4"])),
         ("name*", Kind::Text),
         ("display_name", Kind::Text),
         ("version*", Kind::Text),
@@ -122,6 +123,13 @@ pub(super) fn check(root: &Node, folder: &Folder<'_>, findings: &mut Vec<Finding
         findings.push(missing(root, "manifest_version"));
     }
     version::check(root.get("version"), true, findings);
+    if let Some(package) = folder.machine.and_then(|machine| Package::beside(folder.path, machine)) {
+        check_version(root.get("version"), &package, findings);
+    }
+    if let Some(entry) = root.as_entries().unwrap_or_default().iter().find(|entry| entry.key == "dxt_version") {
+        let finding = codes::UNKNOWN_KEY.at(entry.key_span, "`dxt_version` is the old name of `manifest_version`");
+        findings.push(finding.hint("write `manifest_version`, and the file as a .mcpb"));
+    }
     let server = root.get("server");
     let kind = server.and_then(|it| it.get("type")?.as_str());
     // The host knows how to start a project of uv.

@@ -5,6 +5,7 @@
 
 mod bundle;
 mod listed;
+mod package;
 mod server_json;
 mod shape;
 mod skill;
@@ -13,7 +14,10 @@ mod start;
 mod tests;
 mod version;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rehearse_client_configs::{
     Machine, PathKind, codes, placeholder,
@@ -23,6 +27,7 @@ use rehearse_document::{Node, Problems, Source, Span, Value, json};
 use rehearse_report::findings::{File, Finding};
 
 pub use listed::{Offered, compare};
+pub use package::Package;
 pub use start::{Start, starts};
 
 /// A kind of release file.
@@ -92,12 +97,21 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
+    /// The text of a file.
+    fn read(&self, path: &str) -> Option<String> {
+        let machine = self.machine?;
+        (machine.read)(&self.place(machine, path)).ok()
+    }
+
+    fn place(&self, machine: &Machine, path: &str) -> PathBuf {
+        machine.system.join(&machine.system.join(&machine.directory, self.path), path)
+    }
+
     /// A finding about a file that is not there. A path with variables, or of another machine, is not looked for.
     fn check(&self, path: &str, span: Span, findings: &mut Vec<Finding>) {
         let Some(machine) = self.machine else { return };
         let is_relative = !path.is_empty() && !path.contains("${") && !path.contains(':') && !path.starts_with('/');
-        let place = machine.system.join(&machine.system.join(&machine.directory, self.path), path);
-        if is_relative && machine.path_kind(&place) == PathKind::Nothing {
+        if is_relative && machine.path_kind(&self.place(machine, path)) == PathKind::Nothing {
             let finding = codes::RELEASE_FILE.at(span, format!("there is no file `{path}` beside this one"));
             findings.push(finding.hint("correct the path, or build the file before you release it"));
         }

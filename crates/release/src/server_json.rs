@@ -6,7 +6,7 @@ use rehearse_document::Node;
 use rehearse_report::findings::Finding;
 
 use super::{
-    Folder, check_length,
+    Folder, check_length, package,
     shape::{Kind, Shape, missing},
     version, wrong,
 };
@@ -126,6 +126,7 @@ pub(super) fn check(root: &Node, folder: &Folder<'_>, findings: &mut Vec<Finding
     for package in items(root, "packages") {
         check_package(&package, findings);
     }
+    package::check(root, folder, findings);
     for remote in items(root, "remotes") {
         if let Some(node) = remote.get("type").filter(|it| it.as_str() == Some("stdio")) {
             findings.push(wrong(node, "a remote server has no stdio".to_owned(), "streamable-http or sse"));

@@ -7,14 +7,29 @@ use rehearse_testing::table;
 
 use super::*;
 
-/// A machine without files.
+/// A machine with packages in some folders.
 pub(crate) fn machine() -> Machine {
     Machine {
         system: System::Linux,
         variables: [].into(),
         directory: "/srv".into(),
         look: |_| PathKind::Nothing,
-        read: |_| Err(io::ErrorKind::NotFound.into()),
+        read: |path| {
+            let text = match path.to_str().unwrap_or_default() {
+                "/srv/npm/package.json" => {
+                    r#"{"name": "weather", "version": "1.2.3", "mcpName": "io.github.ada/weather"}"#
+                }
+                "/srv/other/package.json" => r#"{"name": "@ada/w", "version": "2.0.0", "mcpName": "io.github.ada/w"}"#,
+                "/srv/bare/package.json" => r#"{"name": "weather", "version": "0.0.0-development"}"#,
+                "/srv/private/package.json" => r#"{"name": "root", "version": "0.1.0", "private": true}"#,
+                "/srv/pypi/pyproject.toml" => {
+                    "[project]\nname = \"ada_weather\"\nversion = \"1.2.3\"\nreadme = \"README.md\"\n"
+                }
+                "/srv/pypi/README.md" => "<!-- mcp-name: io.github.ada/weather -->",
+                _ => return Err(io::ErrorKind::NotFound.into()),
+            };
+            Ok(text.to_owned())
+        },
     }
 }
 

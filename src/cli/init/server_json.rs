@@ -9,9 +9,10 @@ use crate::cli::{
     output, style,
 };
 use rehearse_client::Target;
+use rehearse_client_configs::Machine;
 use rehearse_diff::Surface;
 use rehearse_document::{Node, Source, Span};
-use rehearse_release::check;
+use rehearse_release::{Package, check};
 use rehearse_system::program::quoted;
 use serde_json::json;
 
@@ -31,11 +32,11 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
         Ok(surface) => surface,
         Err(exit) => return Ok(exit),
     };
-    let target = &server.resolved.config.target;
-    let text = text_of(&surface, target);
+    let (target, machine) = (&server.resolved.config.target, Machine::here());
+    let text = text_of(&surface, target, Package::beside(&args.folder, &machine));
     output::write_file(&path, text.as_bytes())?;
     let source = Source::new(FILE, text);
-    let report = check(&source, &path, None);
+    let report = check(&source, &path, Some(&machine));
     let warn = |key: &str, what: &str| style::warn(&format!("{FILE}: {key}: {what}"));
     let root = report.as_ref().and_then(|report| report.root.as_ref());
     for finding in report.iter().flat_map(|report| &report.findings) {
@@ -53,10 +54,29 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn text_of(surface: &Surface, target: &Target) -> String {
-    let info = surface.server.clone().unwrap_or_default();
+/// What the server says of itself, and before that its package.
+fn text_of(surface: &Surface, target: &Target, package: Option<Package>) -> String {
+    let mut info = surface.server.clone().unwrap_or_default();
+    let Package { name, version, description, repository, server, .. } = package.unwrap_or_default();
+    let of_github = repository.as_deref().and_then(|url| url.strip_prefix("https://github.com/")?.split('/').next());
+    // The registry gives each owner on GitHub the names that begin with it.
+    let named = of_github.map(|owner| format!("io.github.{owner}/{}", name.rsplit('/').next().unwrap_or_default()));
+    for (key, value) in [("name", server.or(named)), ("version", version)] {
+        if let Some(value) = value {
+            info[key] = value.into();
+        }
+    }
+    if let Some(description) = description.filter(|_| info["description"].as_str().is_none_or(str::is_empty)) {
+        info["description"] = description.into();
+    }
     let text = |key: &str| info[key].as_str().unwrap_or_default();
     let mut file = json!({ "$schema": SCHEMA, "name": text("name") });
+    let source = repository
+        .as_deref()
+        .and_then(|url| ["github", "gitlab"].into_iter().find(|it| url.contains(&format!("://{it}.com/"))));
+    if let (Some(url), Some(source)) = (&repository, source) {
+        file["repository"] = json!({ "url": url, "source": source });
+    }
     for key in ["title", "description", "version", "websiteUrl"] {
         // Two of them are required.
         if !text(key).is_empty() || matches!(key, "description" | "version") {
