@@ -26,8 +26,7 @@ const OTHER_WORDS: &[(&[&str], &str, &str)] = &[
     (&["", "mcp"], "ls", "it is `rehearse mcp list-tools`"),
 ];
 
-const EVALS: &str =
-    "`rehearse run FILE…` runs evals, which are scenarios in which a model works";
+const EVALS: &str = "`rehearse run FILE…` runs evals, which are scenarios in which a model works";
 
 /// What people write for options of other names, and the values that these have.
 const OTHER_OPTIONS: &[(&str, &str, &str)] = &[

@@ -39,7 +39,8 @@ pub(super) fn check(checked: &CheckedConfig<'_>, server: &ConfiguredServer, find
                 Some(machine) => machine.variable(reference.name).is_some(),
                 None => true,
             };
-            if !is_own && !(is_inherited && is_of_machine) && server.env_file.is_none() {
+            let is_found = is_own || is_inherited && is_of_machine;
+            if !is_found && server.env_file.is_none() {
                 let place = checked.part(Text { field: Field::Args, name: "", at: word }, reference.range.clone());
                 let message = format!("mcp-remote finds no variable {}, and sends nothing for it", reference.name);
                 findings.push(codes::VARIABLE_UNSET.at(place, message).hint("add it to `env` of this server"));
