@@ -91,6 +91,52 @@ fn every_command_of_a_page_exists() {
     }
 }
 
+/// The command lines in the blocks for a shell, up to what is no argument of `rehearse`.
+fn command_lines(page: &str) -> Vec<Vec<String>> {
+    let blocks = page.split("\n```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    let shell = blocks.filter(|(language, _)| ["sh", "console"].contains(language));
+    let typed = shell.flat_map(|(language, text)| {
+        let text = text.replace("\\\n", " ");
+        let prompt = if language == "sh" { "rehearse " } else { "$ rehearse " };
+        text.lines().filter_map(|line| Some(arguments(line.strip_prefix(prompt)?))).collect::<Vec<_>>()
+    });
+    typed.collect()
+}
+
+/// The words of a line up to a redirection, a comment, another command, or the command of a server.
+fn arguments(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for letter in line.chars().chain([' ']) {
+        match (quote, letter) {
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if letter == open => quote = None,
+            (None, ' ') => words.extend(word.take()),
+            (None, '|' | '>' | '<' | ';' | '&' | '#') if word.is_none() => break,
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.into_iter().take_while(|word| word != "--").collect()
+}
+
+#[test]
+fn every_option_of_a_page_is_one_of_its_command() {
+    let mut lines = 0;
+    for (path, page) in pages() {
+        for line in command_lines(&page) {
+            // The arguments before it are read first.
+            let run = Rehearse::new().args(&line).args(["--help"]).run();
+            // The times of examples are over.
+            let is_read = run.stdout_text().contains("Usage: ") || run.stderr().contains("it passed");
+            assert!(is_read, "{}: {line:?}\n{}", path.display(), run.stderr());
+            lines += 1;
+        }
+    }
+    assert!(lines > 100, "{lines}");
+}
+
 /// What users type into the search of the book. It weighs headings most.
 const SEARCHED: &[&str] = &[
     "timeout",
