@@ -19,6 +19,7 @@ mod event;
 pub mod inputs;
 mod model_spec;
 mod native_tool;
+mod resource_tools;
 pub mod setup;
 #[cfg(feature = "store")]
 pub mod store;
@@ -41,6 +42,7 @@ pub use self::{
     event::{EmitError, EmitFuture, Event, EventSink, RunLabel, SavedMessage},
     model_spec::{ModelAccess, ModelApi, ModelSpec, ModelSpecError},
     native_tool::{NativeTool, NativeToolError, NativeToolFuture},
+    resource_tools::resource_tools,
     subagent::{MakeSetup, Subagent, SubagentSpec},
     tool_format::ToolFormat,
     toolbox::{ToolKind, Toolbox},

@@ -59,7 +59,7 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
+use tokio::sync::{RwLockReadGuard, broadcast};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
@@ -81,10 +81,10 @@ pub use self::{
 };
 use self::{
     approval::SavedApprovals, registry::AllowedCalls, registry::ServerTools, routing::Turns,
-    server_connection::ServerConnection, store::ResultStore, usage::UsageCounter,
+    server_connection::{OpenSession, ServerConnection}, store::ResultStore, usage::UsageCounter,
 };
 use rehearse_client::UnsolicitedFrame;
-use rehearse_client::{ConnectError, Failure, Session};
+use rehearse_client::{CallOptions, ConnectError, Failure, Session};
 
 /// How many events a receiver may lag behind.
 const EVENTS: usize = 256;
@@ -149,6 +149,13 @@ pub enum HubError {
     /// The server is disabled.
     #[error("the server {0:?} is disabled")]
     Disabled(Arc<str>),
+}
+
+impl HubError {
+    /// The session was closed meanwhile.
+    fn gone(connection: &ServerConnection) -> HubError {
+        HubError::Unreachable { server: connection.name.clone(), error: Arc::new(ConnectError::Cancelled) }
+    }
 }
 
 impl Hub {
@@ -299,17 +306,9 @@ impl Hub {
         work: impl AsyncFnOnce(&Session, CancellationToken) -> T,
     ) -> Result<T, HubError> {
         let connection = self.connection(server)?;
-        if connection.status().state == ConnectionState::Disabled {
-            return Err(HubError::Disabled(connection.name.clone()));
-        }
-        let unreachable = |error| HubError::Unreachable { server: connection.name.clone(), error };
-        let (session, is_new) = connection.session(&self.0.options).await.map_err(unreachable)?;
-        let given_up = || unreachable(Arc::new(ConnectError::Cancelled));
+        let session = self.live(&connection).await?;
+        let given_up = || HubError::gone(&connection);
         let live = session.as_ref().ok_or_else(given_up)?;
-        if is_new {
-            self.emit(Event::StatusChanged(connection.name.clone()));
-            self.watch(&connection, live).await;
-        }
         let too_late = async {
             live.calls.cancelled().await;
             tokio::task::coop::unconstrained(tokio::time::sleep(CLOSE_GRACE)).await;
@@ -319,6 +318,39 @@ impl Hub {
             done = Box::pin(work(&live.session, live.calls.clone())) => Ok(done),
             () = too_late => Err(given_up()),
         }
+    }
+
+    /// The session with a server, connecting if necessary.
+    async fn live<'c>(
+        &self,
+        connection: &'c Arc<ServerConnection>,
+    ) -> Result<RwLockReadGuard<'c, Option<OpenSession>>, HubError> {
+        if connection.status().state == ConnectionState::Disabled {
+            return Err(HubError::Disabled(connection.name.clone()));
+        }
+        let unreachable = |error| HubError::Unreachable { server: connection.name.clone(), error };
+        let (session, is_new) = connection.session(&self.0.options).await.map_err(unreachable)?;
+        if let Some(live) = session.as_ref().filter(|_| is_new) {
+            self.emit(Event::StatusChanged(connection.name.clone()));
+            self.watch(connection, live).await;
+        }
+        Ok(session)
+    }
+
+    /// Reads a resource, connecting if necessary. The result may be one of the cache.
+    ///
+    /// # Errors
+    /// As [`Hub::with_session`]; or any [`Failure`] of the request.
+    pub async fn read_resource(
+        &self,
+        server: &str,
+        uri: &str,
+        options: CallOptions,
+    ) -> Result<Result<Box<RawValue>, Failure>, HubError> {
+        let connection = self.connection(server)?;
+        let session = self.live(&connection).await?;
+        let live = session.as_ref().ok_or_else(|| HubError::gone(&connection))?;
+        Ok(self.caching_session(&live.session).read_resource(uri, options).await)
     }
 
     /// Sends one request as [`Hub::with_session`] does, and retries it once in a new session if the server has lost the

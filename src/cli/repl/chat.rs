@@ -19,7 +19,7 @@ use crate::cli::{
 };
 use rehearse_agent::{
     Agent, AgentOptions, CodeMode, Conversation, EmitFuture, Event, EventSink, ModelAccess, ModelApi, ModelSpec,
-    RunLabel, RunStatistics, ToolFormat,
+    RunLabel, RunStatistics, ToolFormat, resource_tools,
     setup::{AgentSetup, SetupContext},
     store::{ConversationSink, ConversationStore, FILE_NAME, StoreError},
     subagent_events::{ADDRESS_VARIABLE, EventKind, EventListener, EventRecord, Form},
@@ -311,6 +311,9 @@ impl Chat {
             let members = hub.status().into_iter().filter_map(|(name, _)| hub.server(&name).ok());
             let members: Vec<_> = members.map(|member| HubServer::clone(&member)).collect();
             agent = code_mode.apply(agent, &members, hub.options()).map_err(|error| error.to_string())?;
+        }
+        for tool in resource_tools(hub).await {
+            agent = agent.with_tool(tool);
         }
         if let Some(sink) = &self.sink {
             agent = agent.with_sink(sink.clone());
