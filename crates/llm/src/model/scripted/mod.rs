@@ -15,8 +15,9 @@
 //!
 //! The first rule that matches answers. An answer depends on the conversation alone, so that one model serves many
 //! conversations at once. `turn` counts the answers to the latest message of the user, from 1; a rule with `turns`
-//! answers turn 1 with its first reply, and so on.
+//! answers turn 1 with its first reply, and so on. A tool is called by the name that the request gives it.
 
+mod offered_tool;
 mod reply;
 mod rule;
 
@@ -28,7 +29,7 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use self::{reply::Reply, rule::Rule};
+use self::{offered_tool::offered_name, reply::Reply, rule::Rule};
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
 use rehearse_document::{
     Diagnostics, Node, Problems, Source,
@@ -40,7 +41,7 @@ use rehearse_document::{
 
 static KEYS: LazyLock<KeyTable> = LazyLock::new(|| KeyTable::parse(include_str!("keys.txt")));
 /// What conditions and templates can use.
-static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KEYS.keys("when"));
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| KEYS.keys("values"));
 
 /// The JSON Schema of model scripts, for editors.
 pub fn schema() -> Json {
@@ -103,7 +104,7 @@ impl ScriptedModel {
         let view = view(request);
         let turn = view["turn"].as_u64().unwrap_or(1);
         let position = usize::try_from(turn).unwrap_or(usize::MAX) - 1;
-        let Some(reply) = self.rules.iter().find_map(|rule| rule.reply(position, &view)) else {
+        let Some(reply) = self.rules.iter().find_map(|rule| rule.reply(position, &view, request.tools)) else {
             let last = request.messages.last().map(Message::text).unwrap_or_default();
             let last = format!("the last message is {:?}", shortened(&last, 80));
             return Err(ModelError::NoRule { script: self.file.clone(), turn: position + 1, last });
@@ -117,7 +118,7 @@ impl ScriptedModel {
         if let Some(error) = reply.error(&self.file, render).map_err(failed)? {
             return Err(error);
         }
-        let content = self.content(reply, view, request.messages).map_err(failed)?;
+        let content = self.content(reply, view, request).map_err(failed)?;
         if let Some(deltas) = deltas {
             stream(&content, deltas);
         }
@@ -132,7 +133,7 @@ impl ScriptedModel {
     }
 
     /// The blocks of a reply: thoughts, text, calls.
-    fn content(&self, reply: &Reply, view: Json, messages: &[Message]) -> Result<Vec<Block>, RenderError> {
+    fn content(&self, reply: &Reply, view: Json, request: &Request<'_>) -> Result<Vec<Block>, RenderError> {
         let context = minijinja::Value::from(minijinja::value::Serde(&view));
         let mut blocks = Vec::new();
         if let Some(thinking) = &reply.thinking {
@@ -142,14 +143,17 @@ impl ScriptedModel {
         if let Some(text) = &reply.text {
             blocks.push(Block::text(self.templates.render(text, &context)?));
         }
-        let earlier = messages.iter().flat_map(Message::tool_calls).count();
+        let earlier = count_calls(request.messages);
         for (index, call) in reply.calls.iter().enumerate() {
             let mut arguments = String::new();
             match &call.arguments {
                 reply::Arguments::Json(data) => self.templates.write_json(data, &context, &mut arguments)?,
                 reply::Arguments::Raw(text) => arguments = self.templates.render(text, &context)?,
             }
-            let name = self.templates.render(&call.tool, &context)?;
+            let tool = self.templates.render(&call.tool, &context)?;
+            let server = call.server.as_ref().map(|server| self.templates.render(server, &context)).transpose()?;
+            let offered = offered_name(request.tools, server.as_deref(), &tool).map(str::to_owned);
+            let name = offered.unwrap_or(tool);
             let id = format!("call_{}", earlier + index + 1);
             blocks.push(Block::ToolCall(ToolCall { id, name, arguments }));
         }
@@ -166,6 +170,10 @@ pub enum LoadError {
     /// The script has mistakes.
     #[error(transparent)]
     Invalid(#[from] Diagnostics),
+}
+
+fn count_calls(messages: &[Message]) -> usize {
+    messages.iter().flat_map(Message::tool_calls).count()
 }
 
 /// What conditions and templates see of a conversation.
@@ -193,6 +201,7 @@ fn view(request: &Request<'_>) -> Json {
         "result": last.map(|result| text_of(&result.content)),
         "results": by_tool,
         "failed": last.is_some_and(|result| result.is_error),
+        "calls": count_calls(messages),
         "media": messages.get(start).map_or(0, |message| {
             message.content().iter().filter(|block| matches!(block, Block::Media(_))).count()
         }),

@@ -31,6 +31,7 @@ pub(super) struct Reply {
 /// A tool call.
 #[derive(Debug)]
 pub(super) struct Call {
+    pub(super) server: Option<Text>,
     pub(super) tool: Text,
     pub(super) arguments: Arguments,
 }
@@ -110,6 +111,7 @@ impl Reply {
 impl Call {
     fn read(node: &Node, templates: &mut Templates) -> Result<Call, Problems> {
         let fields = KEYS.fields(node, "call")?;
+        let server = fields.read("server", |node| templates.text(node))?;
         let tool = templates.text(fields.required("tool")?)?;
         let arguments = match fields.at_most_one(&KEYS.choices("call"))? {
             Some(entry) if entry.key == "raw" => Arguments::Raw(templates.text(&entry.node)?),
@@ -119,7 +121,7 @@ impl Call {
             }
             None => Arguments::Json(Data::Literal("{}".to_owned())),
         };
-        Ok(Call { tool, arguments })
+        Ok(Call { server, tool, arguments })
     }
 }
 

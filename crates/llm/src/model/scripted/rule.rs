@@ -2,14 +2,23 @@
 
 use serde_json::Value as Json;
 
-use super::{KEYS, reply::Reply};
-use rehearse_document::{Node, Problems, matcher::Matcher, template::Templates};
+use super::{KEYS, offered_tool::is_offered, reply::Reply};
+use crate::ToolDefinition;
+use rehearse_document::{Entry, Node, Problems, matcher::Matcher, template::Templates};
 
 /// A condition and its replies.
 #[derive(Debug)]
 pub(super) struct Rule {
-    conditions: Vec<(String, Matcher)>,
+    conditions: Vec<Condition>,
     replies: Replies,
+}
+
+#[derive(Debug)]
+enum Condition {
+    /// A value of the conversation.
+    Value(String, Matcher),
+    /// None of these tools is offered.
+    Lacks(Vec<String>),
 }
 
 #[derive(Debug)]
@@ -25,7 +34,10 @@ impl Rule {
         let fields = KEYS.fields(node, "rule")?;
         let conditions = fields.read("when", |when| {
             KEYS.fields(when, "when")?;
-            let condition = |entry: &rehearse_document::Entry| Ok((entry.key.clone(), Matcher::read(&entry.node)?));
+            let condition = |entry: &Entry| match entry.key.as_str() {
+                "lacks" => Ok(Condition::Lacks(entry.node.each(|node| Ok(node.str()?.to_owned()))?)),
+                name => Ok(Condition::Value(name.to_owned(), Matcher::read(&entry.node)?)),
+            };
             Problems::collect(when.entries()?.iter().map(condition))
         })?;
         let entry = fields.exactly_one(&KEYS.choices("rule"))?;
@@ -37,9 +49,12 @@ impl Rule {
     }
 
     /// The reply to the turn at `position`, from 0, of a conversation that matches.
-    pub(super) fn reply(&self, position: usize, view: &Json) -> Option<&Reply> {
+    pub(super) fn reply(&self, position: usize, view: &Json, tools: &[ToolDefinition<'_>]) -> Option<&Reply> {
         let value = |name: &str| view.get(name).filter(|value| !value.is_null());
-        let is_match = self.conditions.iter().all(|(name, matcher)| matcher.is_match(value(name)));
+        let is_match = self.conditions.iter().all(|condition| match condition {
+            Condition::Value(name, matcher) => matcher.is_match(value(name)),
+            Condition::Lacks(names) => !names.iter().any(|name| is_offered(tools, name)),
+        });
         match &self.replies {
             _ if !is_match => None,
             Replies::Same(reply) => Some(reply),

@@ -1,5 +1,10 @@
+use serde_json::value::RawValue;
+
 use super::*;
-use crate::model::{GenerationOptions, ToolResult};
+use crate::{
+    ToolDefinition,
+    model::{GenerationOptions, ToolResult},
+};
 
 fn model(script: &str) -> ScriptedModel {
     ScriptedModel::parse(&Source::new("m", script)).unwrap_or_else(|error| panic!("{error}"))
@@ -48,6 +53,27 @@ async fn results_of_several_calls_of_a_tool_are_in_the_order_of_the_calls() {
     let mut messages = vec![Message::user("x"), Message::Assistant { content: vec![Block::text("a")] }];
     messages.extend([result("read", "1"), result("list", "2"), result("read", "3"), result("read", "4")]);
     assert_eq!(ask(&model, &messages).await.expect("an answer").content, [Block::text("1\n3\n4; 2; 4")]);
+}
+
+#[tokio::test]
+async fn a_script_names_tools_as_their_server_does_and_counts_the_calls_of_a_conversation() {
+    let model = model(
+        "rules: [{ when: { lacks: [forecast, alerts] }, reply: a title }, { when: { calls: 0 }, reply: { calls: [{ tool: forecast }, { server: b, tool: time }] } }, { reply: '{{ calls }} calls' }]",
+    );
+    let ask = async |names: &[&'static str], messages: &[Message]| {
+        let tools: Vec<_> = names.iter().map(|name| ToolDefinition::new(name, RawValue::NULL)).collect();
+        let options = GenerationOptions::default();
+        model.generate(&Request { system: None, messages, tools: &tools, options: &options }, None).await
+    };
+    let mut messages = vec![Message::user("x")];
+    let names = ["read", "mcp__a__forecast", "mcp__a__time", "mcp__b__time"];
+    let first = ask(&names, &messages).await.expect("an answer").content;
+    let called: Vec<_> = first.iter().map(|block| format!("{block:?}")).collect();
+    assert!(called[0].contains("mcp__a__forecast") && called[1].contains("mcp__b__time"), "{called:?}");
+    // A message of the user, such as a reminder, begins a turn, but not the count of calls.
+    messages.extend([Message::Assistant { content: first }, result("x", "r"), Message::user("(reminder)")]);
+    assert_eq!(ask(&names, &messages).await.expect("an answer").content, [Block::text("2 calls")]);
+    assert_eq!(ask(&["read"], &messages).await.expect("an answer").content, [Block::text("a title")]);
 }
 
 #[tokio::test]
