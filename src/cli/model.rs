@@ -94,7 +94,12 @@ async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Resu
             console.print(format!("{}\n", style::printable(&line)));
         }
     };
-    let options = EndpointOptions { address: args.listen, allowed_hosts: args.allowed_hosts, log: Box::new(log) };
+    let options = EndpointOptions {
+        address: args.listen,
+        allowed_hosts: args.allowed_hosts,
+        log: Box::new(log),
+        ..EndpointOptions::default()
+    };
     let endpoint = ModelEndpoint::start(model, options).await;
     let endpoint = endpoint.map_err(|error| Failure::listen(args.listen, "--listen :0", &error))?;
     let url = format!("http://{}", reachable(endpoint.address()));

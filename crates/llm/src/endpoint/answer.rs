@@ -1,5 +1,6 @@
 //! The answer of the model, and the pieces in which it is streamed.
 
+use super::question::Question;
 use crate::model::{Block, Response};
 
 /// How many characters of arguments are in one piece.
@@ -10,8 +11,7 @@ const PIECE: usize = 16;
 pub(super) struct Answer<'a> {
     /// Counts the questions, from 1.
     pub(super) number: u64,
-    /// The model that the client named.
-    pub(super) model: &'a str,
+    pub(super) question: &'a Question,
     pub(super) response: &'a Response,
 }
 
@@ -22,7 +22,7 @@ impl Answer<'_> {
     }
 
     /// A line for people.
-    pub(super) fn note(&self, is_streamed: bool) -> String {
+    pub(super) fn note(&self) -> String {
         let part = |block: &Block| match block {
             Block::Text { .. } => "text".to_owned(),
             Block::Thinking { .. } => "thinking".to_owned(),
@@ -30,7 +30,7 @@ impl Answer<'_> {
             Block::Media(_) => "media".to_owned(),
         };
         let mut parts: Vec<_> = self.response.content.iter().map(part).collect();
-        parts.extend(is_streamed.then(|| "streamed".to_owned()));
+        parts.extend(self.question.is_streamed.then(|| "streamed".to_owned()));
         parts.join(", ")
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
             _ => return Err(QuestionError::member(format!("{place}.role:"), "`user` or `assistant`")),
         }
     }
-    items(&body["tools"]).iter().for_each(|tool| question.add_tool(tool, &tool["input_schema"]));
+    items(&body["tools"]).iter().for_each(|tool| question.add_tool(tool, &tool["input_schema"], None));
     Ok(question)
 }
 
@@ -86,7 +86,7 @@ pub(super) fn write(answer: &Answer<'_>) -> Json {
 
 fn message(answer: &Answer<'_>, content: Vec<Json>, stop: Json, usage: Usage) -> Json {
     json!({
-        "id": answer.id("msg"), "type": "message", "role": "assistant", "model": answer.model, "content": content,
+        "id": answer.id("msg"), "type": "message", "role": "assistant", "model": answer.question.model, "content": content,
         "stop_reason": stop, "stop_sequence": null, "usage": write_usage(usage),
     })
 }

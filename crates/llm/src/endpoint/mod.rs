@@ -32,6 +32,7 @@ use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 
 use self::answer::Answer;
+pub use self::question::{OfferedTool, Question};
 use crate::{
     api::error_type,
     model::{GenerationOptions, ModelError, ScriptedModel},
@@ -60,12 +61,15 @@ pub struct EndpointOptions {
     pub allowed_hosts: Vec<String>,
     /// Is called with one line for each request that has been answered.
     pub log: Box<dyn Fn(String) + Send + Sync>,
+    /// Is called with each question before it is answered.
+    pub asked: Box<dyn Fn(&Question) + Send + Sync>,
 }
 
 struct State {
     model: ScriptedModel,
     hosts: HostPolicy,
     log: Box<dyn Fn(String) + Send + Sync>,
+    asked: Box<dyn Fn(&Question) + Send + Sync>,
     /// How many questions were answered.
     count: AtomicU64,
 }
@@ -85,7 +89,7 @@ impl Default for EndpointOptions {
     /// A free port on 127.0.0.1.
     fn default() -> Self {
         let address = ([127, 0, 0, 1], 0).into();
-        EndpointOptions { address, allowed_hosts: Vec::new(), log: Box::new(|_| {}) }
+        EndpointOptions { address, allowed_hosts: Vec::new(), log: Box::new(|_| {}), asked: Box::new(|_| {}) }
     }
 }
 
@@ -98,7 +102,7 @@ impl ModelEndpoint {
         let listener = TcpListener::bind(options.address).await?;
         let (address, shutdown) = (listener.local_addr()?, Shutdown::default());
         let hosts = HostPolicy::new(address.ip(), options.allowed_hosts);
-        let state = Arc::new(State { model, hosts, log: options.log, count: AtomicU64::new(0) });
+        let state = Arc::new(State { model, hosts, log: options.log, asked: options.asked, count: AtomicU64::new(0) });
         let service = move |request: Request, connection: &ConnectionHandle| {
             let (state, connection) = (state.clone(), connection.clone());
             async move { state.respond(request, &connection).await }
@@ -184,15 +188,16 @@ impl State {
         };
         let question = question.map_err(|why| Refusal::new(400, why.to_string()))?;
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
-        let (tools, options) = (question.tools(), GenerationOptions::default());
+        (self.asked)(&question);
+        let (tools, options) = (question.definitions(), GenerationOptions::default());
         let response = self.model.generate(&question.request(&tools, &options), None).await?;
-        let answer = Answer { number, model: &question.model, response: &response };
-        let note = answer.note(question.is_streamed);
+        let answer = Answer { number, question: &question, response: &response };
+        let note = answer.note();
         let response = match (api, question.is_streamed) {
             (Provider::Anthropic, false) => json_response(&anthropic::write(&answer)),
             (Provider::Anthropic, true) => event_response(anthropic::events(&answer)),
             (Provider::OpenAi, false) => json_response(&openai_chat::write(&answer)),
-            (Provider::OpenAi, true) => event_response(openai_chat::events(&answer, question.with_usage)),
+            (Provider::OpenAi, true) => event_response(openai_chat::events(&answer)),
             (Provider::OpenAiResponses, false) => json_response(&openai_responses::write(&answer)),
             (Provider::OpenAiResponses, true) => event_response(openai_responses::events(&answer)),
         };

@@ -42,7 +42,7 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
     }
     for tool in items(&body["tools"]) {
         let definition = [&tool["function"], &tool["custom"]].into_iter().find(|it| it.is_object()).unwrap_or(tool);
-        question.add_tool(definition, &definition["parameters"]);
+        question.add_tool(definition, &definition["parameters"], None);
     }
     question.with_usage = body["stream_options"]["include_usage"] == true;
     Ok(question)
@@ -57,7 +57,7 @@ pub(super) fn write(answer: &Answer<'_>) -> Json {
     }
     let reason = write_stop(&response.stop);
     json!({
-        "id": answer.id("chatcmpl"), "object": "chat.completion", "created": 0, "model": answer.model,
+        "id": answer.id("chatcmpl"), "object": "chat.completion", "created": 0, "model": answer.question.model,
         "choices": [{ "index": 0, "message": message, "logprobs": null, "finish_reason": reason }],
         "usage": write_usage(response.usage),
     })
@@ -70,11 +70,11 @@ fn thoughts(blocks: &[Block]) -> Option<&str> {
     })
 }
 
-pub(super) fn events(answer: &Answer<'_>, with_usage: bool) -> Vec<Json> {
+pub(super) fn events(answer: &Answer<'_>) -> Vec<Json> {
     let response = answer.response;
     let chunk = |choices: Json| {
         json!({
-            "id": answer.id("chatcmpl"), "object": "chat.completion.chunk", "created": 0, "model": answer.model,
+            "id": answer.id("chatcmpl"), "object": "chat.completion.chunk", "created": 0, "model": answer.question.model,
             "choices": choices,
         })
     };
@@ -104,7 +104,7 @@ pub(super) fn events(answer: &Answer<'_>, with_usage: bool) -> Vec<Json> {
         }
     }
     chunks.push(choice(json!({}), write_stop(&response.stop).into()));
-    if with_usage {
+    if answer.question.with_usage {
         let mut last = chunk(json!([]));
         last["usage"] = write_usage(response.usage);
         chunks.push(last);

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     answer::{Answer, pieces, words},
-    question::{Question, QuestionError},
+    question::{Question, QuestionError, qualified},
 };
 use crate::{
     api::{
@@ -46,12 +46,22 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
             }
             (Some("item_reference"), _) => return Err(QuestionError::Reference { place }),
             _ => {
-                let blocks = read_item(item).map_err(|source| QuestionError::Part { place, source })?;
+                let mut blocks = read_item(item).map_err(|source| QuestionError::Part { place, source })?;
+                if let ([Block::ToolCall(call)], Some(namespace)) = (&mut blocks[..], item["namespace"].as_str()) {
+                    call.name = qualified(namespace, &call.name);
+                }
                 question.extend_assistant(blocks);
             }
         }
     }
-    items(&body["tools"]).iter().for_each(|tool| question.add_tool(tool, &tool["parameters"]));
+    for tool in items(&body["tools"]) {
+        if tool["type"] == "namespace" {
+            let functions = items(&tool["tools"]).iter();
+            functions.for_each(|it| question.add_tool(it, &it["parameters"], tool["name"].as_str()));
+        } else {
+            question.add_tool(tool, &tool["parameters"], None);
+        }
+    }
     Ok(question)
 }
 
@@ -65,7 +75,7 @@ pub(super) fn write(answer: &Answer<'_>) -> Json {
     let output = (0..).zip(&response.content).filter_map(|(index, block)| item(answer, index, block));
     json!({
         "id": answer.id("resp"), "object": "response", "created_at": 0, "status": status, "error": null,
-        "incomplete_details": reason, "instructions": null, "model": answer.model, "output": output.collect::<Vec<_>>(),
+        "incomplete_details": reason, "instructions": null, "model": answer.question.model, "output": output.collect::<Vec<_>>(),
         "parallel_tool_calls": true, "previous_response_id": null, "store": false, "temperature": 1.0, "top_p": 1.0,
         "tool_choice": "auto", "tools": [], "metadata": {}, "usage": write_usage(response.usage),
     })
@@ -79,7 +89,13 @@ fn item(answer: &Answer<'_>, index: u64, block: &Block) -> Option<Json> {
             let summary = json!([{ "type": "summary_text", "text": text }]);
             ("rs", json!({ "type": "reasoning", "summary": summary, "encrypted_content": signature }))
         }
-        Block::ToolCall(_) => ("fc", write_item(block)?),
+        Block::ToolCall(call) => {
+            let mut item = write_item(block)?;
+            if let Some((namespace, name)) = answer.question.in_namespace(&call.name) {
+                (item["namespace"], item["name"]) = (namespace.into(), name.into());
+            }
+            ("fc", item)
+        }
         _ => ("msg", write_item(block)?),
     };
     item["id"] = id(prefix).into();

@@ -13,14 +13,15 @@ use crate::{
     model::{Block, GenerationOptions, Message, Request, ToolResult},
 };
 
-/// A request of a client.
+/// What a client asks the model.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub struct Question {
     /// The model that the client names.
-    pub(super) model: String,
-    system: Option<String>,
-    messages: Vec<Message>,
-    tools: Vec<Tool>,
+    pub model: String,
+    /// All system texts, one below the other.
+    pub system: Option<String>,
+    pub messages: Vec<Message>,
+    pub tools: Vec<OfferedTool>,
     pub(super) is_streamed: bool,
     /// Whether a stream of chat completions ends with the usage.
     pub(super) with_usage: bool,
@@ -49,11 +50,20 @@ impl QuestionError {
     }
 }
 
+/// A tool that a client offers to the model.
 #[derive(Debug)]
-struct Tool {
-    name: String,
-    description: Option<String>,
-    schema: Box<RawValue>,
+pub struct OfferedTool {
+    /// With the namespace before it, if it has one.
+    pub name: String,
+    /// That of a function of the Responses API.
+    pub namespace: Option<String>,
+    pub description: Option<String>,
+    pub schema: Box<RawValue>,
+}
+
+/// A name with its namespace.
+pub(super) fn qualified(namespace: &str, name: &str) -> String {
+    format!("{namespace}__{name}")
 }
 
 impl Question {
@@ -100,16 +110,23 @@ impl Question {
     }
 
     /// Adds a tool. A tool of the provider has only a type.
-    pub(super) fn add_tool(&mut self, tool: &Json, schema: &Json) {
-        let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default().to_owned();
-        let description = tool["description"].as_str().map(str::to_owned);
+    pub(super) fn add_tool(&mut self, tool: &Json, schema: &Json, namespace: Option<&str>) {
+        let name = tool["name"].as_str().or(tool["type"].as_str()).unwrap_or_default();
+        let name = namespace.map_or(name.to_owned(), |namespace| qualified(namespace, name));
+        let (namespace, description) = (namespace.map(str::to_owned), tool["description"].as_str().map(str::to_owned));
         if let Ok(schema) = to_raw_value(schema) {
-            self.tools.push(Tool { name, description, schema });
+            self.tools.push(OfferedTool { name, namespace, description, schema });
         }
     }
 
-    pub(super) fn tools(&self) -> Vec<ToolDefinition<'_>> {
-        let tools = self.tools.iter().map(|Tool { name, description, schema }| ToolDefinition {
+    /// The namespace of a tool, and its name there.
+    pub(super) fn in_namespace<'a>(&'a self, name: &'a str) -> Option<(&'a str, &'a str)> {
+        let namespace = self.tools.iter().find(|tool| tool.name == name)?.namespace.as_deref()?;
+        Some((namespace, name.strip_prefix(namespace)?.strip_prefix("__")?))
+    }
+
+    pub(super) fn definitions(&self) -> Vec<ToolDefinition<'_>> {
+        let tools = self.tools.iter().map(|OfferedTool { name, description, schema, .. }| ToolDefinition {
             description: description.as_deref(),
             ..ToolDefinition::new(name, schema)
         });
