@@ -28,6 +28,7 @@ mod expand_env;
 mod expression;
 mod filter;
 mod guess;
+pub mod headless;
 mod lint;
 mod machine;
 mod placeholder;

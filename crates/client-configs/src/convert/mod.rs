@@ -15,11 +15,11 @@ mod tests;
 mod timeout;
 mod write;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
 
 use self::write::{entry, mapping, sequence, text};
-use super::{LintReport, dialect::Collection, dialect::Dialect};
-use rehearse_document::{Entry, Node};
+use super::{LintReport, dialect::Collection, dialect::Dialect, server::ConfiguredServer};
+use rehearse_document::{Entry, Node, Value};
 
 pub use loss::Loss;
 pub use notation::{Notation, WrongSyntax};
@@ -92,6 +92,42 @@ pub fn convert(report: &LintReport, to: &'static Dialect, notation: Notation) ->
     Some(Converted { text: notation.emit(&to.file(servers)), servers: count, losses })
 }
 
+/// A file with servers whose texts refer to nothing, each with the keys of `each`, and with the keys of `beside`.
+///
+/// # Errors
+/// What the program cannot have of the servers.
+pub(crate) fn with_servers(
+    servers: &[ConfiguredServer],
+    to: &'static Dialect,
+    each: &Node,
+    beside: Node,
+) -> Result<Node, Vec<Loss>> {
+    static PLAIN: LazyLock<Dialect> = LazyLock::new(Dialect::default);
+    let mut losses = Vec::new();
+    let written = servers.iter().filter_map(|server| {
+        let node = write::server(server, &PLAIN, to, &mut losses)?;
+        Some((server.name.value.as_str(), merged(node, each.clone())))
+    });
+    let file = merged(to.file(written.collect()), beside);
+    if losses.is_empty() { Ok(file) } else { Err(losses) }
+}
+
+/// An object with the keys of another, which win.
+fn merged(node: Node, more: Node) -> Node {
+    match (node.value, more.value) {
+        (Value::Mapping(mut entries), Value::Mapping(more)) => {
+            for entry in more {
+                match entries.iter().position(|known| known.key == entry.key) {
+                    Some(at) => entries[at].node = merged(entries[at].node.clone(), entry.node),
+                    None => entries.push(entry),
+                }
+            }
+            mapping(entries)
+        }
+        (_, value) => Node { span: more.span, value },
+    }
+}
+
 impl Dialect {
     /// A file with these servers.
     fn file(&self, servers: Vec<(&str, Node)>) -> Node {
@@ -110,7 +146,8 @@ impl Dialect {
 }
 
 impl Notation {
-    fn emit(self, root: &Node) -> String {
+    /// A tree in this syntax.
+    pub(crate) fn emit(self, root: &Node) -> String {
         match self {
             Notation::Json => emit::json(root),
             Notation::Yaml => emit::yaml(root),
@@ -123,7 +160,7 @@ impl Notation {
 fn named_server(name: &str, server: Node) -> Node {
     let first = entry("name", text(name.to_owned()));
     let rest = match server.value {
-        rehearse_document::Value::Mapping(entries) => entries,
+        Value::Mapping(entries) => entries,
         _ => Vec::new(),
     };
     mapping(std::iter::once(first).chain(rest).collect::<Vec<Entry>>())

@@ -21,6 +21,15 @@ pub struct WrongSyntax {
 }
 
 impl Notation {
+    /// What the ending of a path says; JSON unless it is YAML's or TOML's.
+    pub(crate) fn of_path(path: &Path) -> Notation {
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some("yaml" | "yml") => Notation::Yaml,
+            Some("toml") => Notation::Toml,
+            _ => Notation::Json,
+        }
+    }
+
     /// What a program reads from a file of this name; without a name, what its usual file is written in.
     ///
     /// A program that reads YAML reads JSON as well, for it is YAML (YAML 1.2.2, 1.2).

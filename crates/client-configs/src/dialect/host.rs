@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::Dialect;
 use rehearse_document::{Source, parse_yaml};
 
-/// The keys of dialects, a part of a [`KeyTable`](rehearse_document::keys::KeyTable).
-pub const KEYS: &str = include_str!("keys.txt");
+/// The keys of dialects and of `headless`, a part of a [`KeyTable`](rehearse_document::keys::KeyTable).
+pub const KEYS: &str = concat!(include_str!("keys.txt"), include_str!("../headless/keys.txt"));
 
 /// A program with MCP servers.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ macro_rules! hosts {
 }
 
 /// Every host. Of those whose dialects read a file equally well, the first is taken.
-pub static HOSTS: [Host; 26] = hosts! {
+pub static HOSTS: [Host; 30] = hosts! {
     "claude-code" "claude-desktop" "vscode" "copilot" "cursor" "cline" "roo" "antigravity" "windsurf" "gemini-cli" "qwen"
     "amazon-q" "kiro" "engine" "cpe" "code_agent" "mcpilot" "opencode" "zed" "librechat" "continue" "junie" "codex"
-    "chatgpt" "claude-ai" "goose"
+    "chatgpt" "claude-ai" "goose" "kilo" "kimi-code" "amp" "crush"
 };
 
 impl Host {
@@ -46,7 +46,10 @@ impl Host {
     /// What is wrong with its file.
     fn read(&'static self) -> Result<Vec<Dialect>, String> {
         // The profile is not parsed for nothing.
-        let end = ["\nclient:", "\nrules:"].iter().filter_map(|key| self.text.find(key)).min();
+        let end = ["\nheadless:", "\nnotHeadless:", "\nclient:", "\nrules:"]
+            .iter()
+            .filter_map(|key| self.text.find(key))
+            .min();
         let source = Source::new(self.name, &self.text[..end.unwrap_or(self.text.len())]);
         let node = parse_yaml(&source).map_err(|problems| problems.in_source(&source).to_string())?;
         let Some(config) = node.get("config") else { return Ok(Vec::new()) };
