@@ -19,6 +19,7 @@ mod final_answer;
 mod format;
 mod fuzz;
 mod fuzz_corpus;
+mod host;
 mod init;
 mod input;
 mod job;
@@ -144,6 +145,7 @@ enum Command {
     Diff(Box<diff::DiffArgs>),
     Surface(Box<mcp::SurfaceArgs>),
     Fuzz(Box<fuzz::FuzzArgs>),
+    Host(Box<host::HostArgs>),
     Bench(bench::BenchArgs),
     Report(report::ReportArgs),
     Mcp(Box<mcp_command::McpArgs>),
@@ -193,6 +195,7 @@ impl Command {
             Command::Diff(args) => diff::run(&args),
             Command::Surface(args) => mcp::write_surface(&args),
             Command::Fuzz(args) => fuzz::run(&args),
+            Command::Host(args) => host::run(&args),
             Command::Bench(args) => bench::run(&args),
             Command::Report(args) => report::run(&args),
             Command::ValidateConfig(args) => config::validate(args),
@@ -230,6 +233,7 @@ impl Command {
                 | Command::Codegen(_)
                 | Command::Init(_)
                 | Command::Diff(_)
+                | Command::Host(_)
                 | Command::Surface(_)
                 | Command::Mcp(_)
                 | Command::Record(_)

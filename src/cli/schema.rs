@@ -12,6 +12,7 @@ use rehearse_report::{
     check::CheckResult,
     diff::DiffResult,
     fuzz::FuzzResult,
+    host::HostResult,
     schema::{of_file, of_result},
 };
 
@@ -59,6 +60,8 @@ enum Kind {
     Diff,
     /// The report of `rehearse fuzz --format json`
     Fuzz,
+    /// The report of `rehearse host run --format json`
+    Hosts,
     /// A file of `rehearse surface`
     Surface,
     /// A profile of `rehearse check --profile FILE`
@@ -91,6 +94,7 @@ pub(super) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         (Kind::Bench, _) => of_result::<BenchResult>("bench …"),
         (Kind::Diff, _) => of_result::<DiffResult>("diff"),
         (Kind::Fuzz, _) => of_result::<FuzzResult>("fuzz"),
+        (Kind::Hosts, _) => of_result::<HostResult>("host"),
         (Kind::Surface, _) => of_file("surface", "A surface file, as `rehearse surface` writes it"),
         (Kind::Profile, _) => rehearse_profile::schema(),
         (Kind::Host, _) => rehearse_profile::host_schema(),

@@ -201,13 +201,14 @@ impl Secrets {
     /// # Errors
     /// One has a value that its JSON cannot have.
     pub(crate) fn hidden_in_results(&self, results: Results) -> Result<Results, MaskError> {
-        let Results { run, check, bench, diff, fuzz } = results;
+        let Results { run, check, bench, diff, fuzz, host } = results;
         Ok(Results {
             run: self.hidden_in(run)?,
             check: self.hidden_in(check)?,
             bench: self.hidden_in(bench)?,
             diff: self.hidden_in(diff)?,
             fuzz: self.hidden_in(fuzz)?,
+            host: self.hidden_in(host)?,
         })
     }
 

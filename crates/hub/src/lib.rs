@@ -80,8 +80,13 @@ pub use self::{
     usage::Usage,
 };
 use self::{
-    approval::SavedApprovals, registry::AllowedCalls, registry::ServerTools, routing::Turns,
-    server_connection::{OpenSession, ServerConnection}, store::ResultStore, usage::UsageCounter,
+    approval::SavedApprovals,
+    registry::AllowedCalls,
+    registry::ServerTools,
+    routing::Turns,
+    server_connection::{OpenSession, ServerConnection},
+    store::ResultStore,
+    usage::UsageCounter,
 };
 use rehearse_client::UnsolicitedFrame;
 use rehearse_client::{CallOptions, ConnectError, Failure, Session};

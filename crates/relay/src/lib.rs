@@ -5,6 +5,7 @@
 mod exchange;
 mod http;
 mod lines;
+mod process;
 mod sessions;
 
 use std::{io, net::SocketAddr};
@@ -12,7 +13,11 @@ use std::{io, net::SocketAddr};
 use rehearse_client::{ConnectError, EventSink};
 use rehearse_protocol::trace_file::ConnectionInfo;
 
-pub use self::{http::HttpRelay, lines::relay_lines};
+pub use self::{
+    http::HttpRelay,
+    lines::relay_lines,
+    process::{ProcessInput, ProcessOutput, process_codec, process_streams},
+};
 
 /// How many events a recorder keeps; the sink sees them all.
 const KEPT_EVENTS: usize = 1;

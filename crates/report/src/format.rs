@@ -146,13 +146,14 @@ impl Results {
     /// The result of each kind that there is, each with a final newline.
     pub fn json(&self) -> Vec<Vec<u8>> {
         // Without `..`, so that no kind is forgotten.
-        let Results { run, check, bench, diff, fuzz } = self;
+        let Results { run, check, bench, diff, fuzz, host } = self;
         let run = run.iter().map(json::render_run);
         let check = check.iter().map(json::render);
         let bench = bench.iter().map(json::render);
         let diff = diff.iter().map(json::render);
         let fuzz = fuzz.iter().map(json::render);
-        run.chain(check).chain(diff).chain(fuzz).chain(bench).collect()
+        let host = host.iter().map(json::render);
+        run.chain(check).chain(diff).chain(fuzz).chain(host).chain(bench).collect()
     }
 }
 

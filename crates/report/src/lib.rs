@@ -12,6 +12,7 @@ mod format;
 pub mod fuzz;
 mod github;
 mod groups;
+pub mod host;
 mod json;
 mod junit;
 mod markdown;

@@ -16,7 +16,7 @@ pub enum ReadError {
     #[error("{0}")]
     Invalid(#[from] serde_json::Error),
     /// It is JSON of something else.
-    #[error("it is not a result of `rehearse run`, `check`, `diff`, `fuzz` or `bench` with --format json")]
+    #[error("it is not a result of `rehearse run`, `check`, `diff`, `fuzz`, `host` or `bench` with --format json")]
     Unknown,
     /// Its cells cannot be repeated with the seed of the others.
     #[error("its seed is {0}, and that of the other results is {1}; report them apart")]
@@ -41,6 +41,7 @@ struct Header {
     targets: Option<serde::de::IgnoredAny>,
     changes: Option<serde::de::IgnoredAny>,
     bugs: Option<serde::de::IgnoredAny>,
+    hosts: Option<serde::de::IgnoredAny>,
 }
 
 impl Results {
@@ -77,6 +78,8 @@ impl Results {
             // It has targets, too.
             Header { bugs: Some(_), .. } if self.fuzz.is_some() => return Err(ReadError::Second("fuzz")),
             Header { bugs: Some(_), .. } => self.fuzz = Some(read(json)?),
+            Header { hosts: Some(_), .. } if self.host.is_some() => return Err(ReadError::Second("host")),
+            Header { hosts: Some(_), .. } => self.host = Some(read(json)?),
             Header { targets: Some(_), .. } => {
                 let mut bench: BenchResult = read(json)?;
                 bench.shards.extend(bench.shard.take());

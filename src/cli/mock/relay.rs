@@ -18,7 +18,7 @@ use tokio_util::{
 
 use super::server::runtime_failure;
 use crate::cli::{Exit, Failure, output, signals::Signals};
-use rehearse_check::client::relay_codec;
+use rehearse_relay::process_codec;
 use rehearse_system::{local_pipe, stdio};
 
 /// What is written to standard error.
@@ -63,7 +63,7 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
         |error: io::Error| Failure::cannot(format!("cannot reach the mock at {}: {error}", args.pipe.display()));
     let mut signals = Signals::install()?;
     let (reader, writer) = local_pipe::connect(&args.pipe).await.map_err(unreachable)?;
-    let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, relay_codec())));
+    let mut upwards = SinkWriter::new(CopyToBytes::new(FramedWrite::new(writer, process_codec())));
     let (mut input, mut output) = (stdio::Input::open(), stdio::Output::open(output::remember));
     let up = async {
         {
@@ -96,7 +96,7 @@ async fn forward(args: &RelayArgs) -> Result<Exit, Failure> {
         notes.add("term");
     };
     let down = async {
-        let mut frames = FramedRead::new(reader, relay_codec());
+        let mut frames = FramedRead::new(reader, process_codec());
         let mut next = async || frames.next().await.ok_or(io::ErrorKind::UnexpectedEof)?;
         loop {
             let frame = next().await?;

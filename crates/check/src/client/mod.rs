@@ -33,7 +33,7 @@ pub use environment::ClientEnvironment;
 pub use error::ClientError;
 pub use judge::{ActRun, judge_client, note_crashes};
 pub use options::{ClientEvent, ClientOptions};
-pub use relay::{relay_codec, serve_relays};
+pub use relay::serve_relays;
 pub use run::run_client;
 pub use shard::acts_of_shard;
 pub use trigger::{NoCommand, Trigger};

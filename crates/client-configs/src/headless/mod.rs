@@ -15,7 +15,7 @@ use crate::{
     dialect::{Dialect, HOSTS},
     server::ConfiguredServer,
 };
-use rehearse_document::{Node, Source};
+use rehearse_document::{Node, Problems, Source, parse_yaml};
 
 pub use failure::{Failure, FailurePattern, FailureSource};
 pub use values::Values;
@@ -138,6 +138,18 @@ pub fn not_headless() -> impl Iterator<Item = (&'static str, &'static str, &'sta
     STARTS.iter().filter_map(|host| match &host.start {
         Start::Headless(_) => None,
         Start::Not(reason) => Some((host.name, &*host.title, &**reason)),
+    })
+}
+
+/// The host of a file of the user: its name, its title, and how it is started; `None` if the file does not say that.
+///
+/// # Errors
+/// Every mistake, with its position.
+pub fn read_host(source: &Source) -> Result<Option<(String, String, Headless)>, Problems> {
+    let name = parse_yaml(source)?.get("name").and_then(Node::as_str).unwrap_or_default().to_owned();
+    Ok(match read::host(source)? {
+        Some((title, Start::Headless(headless))) => Some((name, title, *headless)),
+        Some((_, Start::Not(_))) | None => None,
     })
 }
 

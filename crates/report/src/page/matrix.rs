@@ -19,7 +19,11 @@ pub(super) fn matrix(at: usize, matrix: &Matrix) -> Markup {
     }
     html! {
         h3 id={ "m" (at) } {
-            @if is_checks { "Rules" } @else { "Scenarios" } " by transport and protocol version "
+            @match matrix.row {
+                "check" => "Rules by transport and protocol version ",
+                "tool" => "Tools by host ",
+                _ => "Scenarios by transport and protocol version ",
+            }
             span class="quiet" { (legend(matrix)) }
         }
         @if !wrong.is_empty() && wrong.len() < count {

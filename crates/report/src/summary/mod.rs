@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod eval;
 mod fuzz;
+mod host;
 mod profile;
 mod run;
 
@@ -18,6 +19,7 @@ use crate::{
     check::CheckResult,
     diff::DiffResult,
     fuzz::FuzzResult,
+    host::HostResult,
     run_result::RunResult,
 };
 
@@ -34,6 +36,8 @@ pub struct Results {
     pub diff: Option<DiffResult>,
     /// The bugs of one server.
     pub fuzz: Option<FuzzResult>,
+    /// What hosts make of one server.
+    pub host: Option<HostResult>,
 }
 
 /// How a cell, a check or a threshold ended, worst first.
@@ -119,7 +123,7 @@ pub struct Summary {
 /// The results of one kind.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// `Scenarios`, `Checks`, `Profiles`, `Changes`, `Fuzzing` or `Benchmark`.
+    /// `Scenarios`, `Checks`, `Profiles`, `Hosts`, `Changes`, `Fuzzing` or `Benchmark`.
     pub title: &'static str,
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
@@ -133,7 +137,7 @@ pub struct Section {
     pub sentence: Option<String>,
     /// When, how long and with what it ran.
     pub facts: Vec<(&'static str, String)>,
-    /// What is counted: `cells`, `checks`, `profiles`, `changes`, `tools` or `thresholds`.
+    /// What is counted: `cells`, `checks`, `profiles`, `hosts`, `changes`, `tools` or `thresholds`.
     pub unit: &'static str,
     /// How many of them have which outcome, worst first.
     pub counts: Vec<(Outcome, usize)>,
@@ -237,7 +241,7 @@ pub struct Place {
 pub struct Matrix {
     /// The columns: a group, such as a transport, and a name, such as a version.
     pub columns: Vec<(String, String)>,
-    /// What a row is: `scenario` or `check`.
+    /// What a row is: `scenario`, `check` or `tool`.
     pub row: &'static str,
     /// Groups of rows; one without a name is not folded.
     pub groups: Vec<RowGroup>,
@@ -347,7 +351,8 @@ impl Results {
         let diff = self.diff.as_ref().map(diff::section);
         let profiles = self.check.as_ref().and_then(profile::section);
         let fuzz = self.fuzz.as_ref().map(fuzz::section);
-        let sections: Vec<_> = [run, check, profiles, diff, fuzz, bench].into_iter().flatten().collect();
+        let host = self.host.as_ref().map(host::section);
+        let sections: Vec<_> = [run, check, profiles, host, diff, fuzz, bench].into_iter().flatten().collect();
         let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
         Summary { verdict, sections }
     }

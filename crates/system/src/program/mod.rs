@@ -13,7 +13,7 @@ use windows as system;
 use std::{
     ffi::OsStr,
     fmt, io,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -21,6 +21,19 @@ pub use system::{can_be_run, command, quoted, required_variables, shell, write_l
 
 /// The endings of programs on Windows.
 const ENDINGS: [&str; 3] = ["exe", "cmd", "bat"];
+
+/// The program of this name in `PATH`, by its whole path.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names: Vec<String> = match cfg!(windows) {
+        true => ENDINGS.iter().map(|ending| format!("{name}.{ending}")).collect(),
+        false => vec![name.to_owned()],
+    };
+    let all = std::env::split_paths(&path)
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)).collect::<Vec<_>>());
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|metadata| metadata.is_file() && can_be_run(&metadata));
+    all.into_iter().find(is_program).and_then(|path| std::path::absolute(path).ok())
+}
 
 /// Opens a URL in the user's browser, which outlives this process: the program in `BROWSER`, or that of the desktop.
 ///

@@ -29,7 +29,8 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use self::{offered_tool::offered_name, reply::Reply, rule::Rule};
+pub use self::offered_tool::offered_name;
+use self::{reply::Reply, rule::Rule};
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
 use rehearse_document::{
     Diagnostics, Node, Problems, Source,

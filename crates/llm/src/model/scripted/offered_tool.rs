@@ -19,7 +19,7 @@ struct Fit<'n> {
 }
 
 /// The name that the agent gives to the tool; `None` if it does not offer it, or if several fit.
-pub(super) fn offered_name<'n>(tools: &'n [ToolDefinition<'n>], server: Option<&str>, wanted: &str) -> Option<&'n str> {
+pub fn offered_name<'n>(tools: &'n [ToolDefinition<'n>], server: Option<&str>, wanted: &str) -> Option<&'n str> {
     let exact = tools.iter().map(|tool| tool.name).find(|name| *name == wanted);
     if server.is_none() && exact.is_some() {
         return exact;

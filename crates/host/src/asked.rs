@@ -1,0 +1,60 @@
+//! What the model was asked.
+
+use rehearse_llm::{
+    ToolDefinition,
+    endpoint::Question,
+    model::{Block, Message, scripted::offered_name},
+};
+use serde_json::{Value, value::RawValue};
+
+/// A question of the host to its model, as far as it shows what became of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub(crate) tools: Vec<ShownTool>,
+    pub(crate) results: Vec<ShownResult>,
+}
+
+/// A tool as the model sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownTool {
+    pub(crate) name: String,
+    pub(crate) description: Option<String>,
+    pub(crate) schema: Value,
+}
+
+/// The result of a call as the model gets it.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownResult {
+    /// The name of the tool as the model called it.
+    pub(crate) tool: String,
+    pub(crate) text: String,
+    pub(crate) has_media: bool,
+    pub(crate) is_error: bool,
+}
+
+impl Asked {
+    pub(crate) fn of(question: &Question) -> Asked {
+        let tools = question.tools.iter().map(|tool| ShownTool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            schema: serde_json::from_str(tool.schema.get()).unwrap_or_default(),
+        });
+        let results = question.messages.iter().filter_map(|message| match message {
+            Message::ToolResult(result) => Some(ShownResult {
+                tool: result.tool.clone(),
+                text: message.text(),
+                has_media: result.content.iter().any(|block| matches!(block, Block::Media(_))),
+                is_error: result.is_error,
+            }),
+            _ => None,
+        });
+        Asked { tools: tools.collect(), results: results.collect() }
+    }
+
+    /// The tool of a server by its MCP name.
+    pub(crate) fn tool(&self, server: &str, name: &str) -> Option<&ShownTool> {
+        let offered: Vec<_> = self.tools.iter().map(|tool| ToolDefinition::new(&tool.name, RawValue::NULL)).collect();
+        let found = offered_name(&offered, Some(server), name)?;
+        self.tools.iter().find(|tool| tool.name == found)
+    }
+}

@@ -1,0 +1,255 @@
+//! What a host made of a server.
+
+use rehearse_client_configs::headless::{Failure, FailureSource, Headless};
+use rehearse_protocol::{
+    Direction, Trace,
+    names::{META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION},
+};
+use rehearse_report::host::{HostCall, HostConnection, HostRun, HostTool};
+use serde_json::Value;
+
+use crate::{
+    Asked, HostEnd, HostOutcome, WalkedTool,
+    asked::ShownResult,
+    definition::{description_change, kept, schema_changes},
+};
+
+/// How many lines that the host printed are kept.
+const PRINTED: usize = 10;
+
+/// What is known of a run.
+#[derive(Debug)]
+pub struct HostEvidence<'a> {
+    /// How the host is driven.
+    pub headless: &'a Headless,
+    /// The server in the config of the host.
+    pub server: &'a str,
+    /// The tools of the server, as it lists them.
+    pub tools: &'a [Value],
+    /// What the model was to call.
+    pub walked: &'a [WalkedTool],
+    /// What the host did.
+    pub outcome: &'a HostOutcome,
+}
+
+/// A message of the traffic.
+struct Sent<'t> {
+    direction: Direction,
+    transport: String,
+    message: &'t Value,
+}
+
+/// Completes the result of a host.
+pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
+    let parsed: Vec<(Direction, String, Value)> = evidence.outcome.traces.iter().flat_map(messages).collect();
+    let sent: Vec<_> = parsed
+        .iter()
+        .map(|(direction, transport, message)| Sent { direction: *direction, transport: transport.clone(), message })
+        .collect();
+    let outcome = evidence.outcome;
+    run.duration = outcome.duration;
+    run.tried_to_reach.clone_from(&outcome.tried_to_reach);
+    run.asked_after = outcome.asked_after.unwrap_or_default();
+    run.connection = connection(&sent);
+    let asked = outcome.asked.iter().max_by_key(|asked| shown(evidence, asked));
+    run.tools = evidence.tools.iter().map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
+    let ours: Vec<_> = run.tools.iter().filter_map(|tool| tool.shown.as_deref()).collect();
+    let others = asked.iter().flat_map(|asked| &asked.tools).map(|tool| tool.name.clone());
+    run.other_tools = others.filter(|name| !ours.contains(&name.as_str())).collect();
+    run.printed = printed(evidence);
+    run.error = error(evidence);
+    run.decide();
+}
+
+/// The messages of a connection, parsed.
+fn messages(trace: &Trace) -> Vec<(Direction, String, Value)> {
+    let transport = trace.transport().map(|it| it.to_string()).unwrap_or_default();
+    let parsed = trace.frames().filter_map(|frame| {
+        let message = serde_json::from_slice(&frame.bytes).ok()?;
+        Some((frame.direction, transport.clone(), message))
+    });
+    parsed.collect()
+}
+
+/// What host and server have agreed on; `None` if the host did not ask for anything after it has greeted the server.
+fn connection(sent: &[Sent<'_>]) -> Option<HostConnection> {
+    let requests =
+        || sent.iter().filter(|it| it.direction == Direction::ClientToServer && it.message["method"].is_string());
+    let answer = |request: &Value| {
+        let mut answers = sent.iter().filter(|it| it.direction == Direction::ServerToClient);
+        answers
+            .find(|it| !request["id"].is_null() && it.message["id"] == request["id"] && it.message["method"].is_null())
+    };
+    let is_greeting = |method: &Value| method == "initialize" || method == "server/discover";
+    let opened = requests().filter(|it| is_greeting(&it.message["method"]));
+    let (greeting, result) = opened
+        .filter_map(|it| Some((it, &answer(it.message)?.message["result"])))
+        .filter(|(_, result)| result.is_object())
+        .next_back()?;
+    let (params, meta) = (&greeting.message["params"], &greeting.message["params"]["_meta"]);
+    let of = |plain: &str, name: &str| if params[plain].is_null() { meta[name].clone() } else { params[plain].clone() };
+    let client = of("clientInfo", META_CLIENT_INFO);
+    let named = |key: &str| client[key].as_str().unwrap_or_default().to_owned();
+    let versions = requests().filter_map(|it| it.message["params"]["_meta"][META_VERSION].as_str());
+    let protocol = result["protocolVersion"].as_str().or(versions.last()).unwrap_or_default().to_owned();
+    let mut methods: Vec<String> = Vec::new();
+    for method in requests().filter_map(|it| it.message["method"].as_str()) {
+        if !methods.iter().any(|known| known == method) {
+            methods.push(method.to_owned());
+        }
+    }
+    Some(HostConnection {
+        transport: greeting.transport.clone(),
+        protocol,
+        client: format!("{} {}", named("name"), named("version")).trim().to_owned(),
+        capabilities: of("capabilities", META_CLIENT_CAPABILITIES),
+        methods,
+    })
+}
+
+/// How many tools of the server the model is shown in a question.
+fn shown(evidence: &HostEvidence<'_>, asked: &Asked) -> usize {
+    let names = evidence.tools.iter().filter_map(|tool| tool["name"].as_str());
+    names.filter(|name| asked.tool(evidence.server, name).is_some()).count()
+}
+
+fn of_tool(evidence: &HostEvidence<'_>, tool: &Value, asked: Option<&Asked>, sent: &[Sent<'_>]) -> HostTool {
+    let name = tool["name"].as_str().unwrap_or_default();
+    let found = asked.and_then(|asked| asked.tool(evidence.server, name));
+    let changes = found.map(|found| {
+        let description = description_change(tool["description"].as_str(), found.description.as_deref());
+        description.into_iter().chain(schema_changes(&tool["inputSchema"], &found.schema)).collect()
+    });
+    let walked = evidence.walked.iter().find(|it| it.name == name).filter(|_| found.is_some());
+    HostTool {
+        name: name.to_owned(),
+        shown: found.map(|found| found.name.clone()),
+        changes: changes.unwrap_or_default(),
+        call: walked.zip(found).map(|(walked, found)| of_call(evidence, walked, &found.name, sent)),
+    }
+}
+
+/// What became of a call.
+fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: &[Sent<'_>]) -> HostCall {
+    let is_call = |it: &&Sent<'_>| {
+        let message = it.message;
+        message["method"] == "tools/call"
+            && message["params"]["name"] == *walked.name
+            && it.direction == Direction::ClientToServer
+    };
+    let arguments = walked.arguments.clone();
+    let Some(call) = sent.iter().find(is_call).map(|it| it.message) else {
+        return HostCall { arguments, arrived: false, changes: Vec::new() };
+    };
+    let mut changes = Vec::new();
+    let arrived = &call["params"]["arguments"];
+    let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    if *arrived != arguments && !(is_empty(arrived) && is_empty(&arguments)) {
+        changes.push(format!("the server got the arguments {arrived}, and the model wrote {arguments}"));
+    }
+    let answer = sent.iter().find(|it| it.direction == Direction::ServerToClient && it.message["id"] == call["id"]);
+    let seen = result_of(evidence, shown);
+    match (answer, seen) {
+        (Some(answer), Some(seen)) => changes.extend(result_changes(answer.message, &seen)),
+        (Some(_), None) => changes.push("its result did not come to the model".to_owned()),
+        (None, _) => changes.push("the server did not answer the call".to_owned()),
+    }
+    HostCall { arguments, arrived: true, changes }
+}
+
+/// The result of a tool as the model got it, without what differs from run to run.
+fn result_of(evidence: &HostEvidence<'_>, shown: &str) -> Option<ShownResult> {
+    let results = evidence.outcome.asked.iter().rev().flat_map(|asked| &asked.results);
+    let mut result = results.into_iter().find(|result| result.tool == shown)?.clone();
+    for pattern in &evidence.headless.redact {
+        result.text = pattern.replace_all(&result.text, "").into_owned();
+    }
+    Some(result)
+}
+
+/// What the model does not get of a result as the server has sent it.
+fn result_changes(answer: &Value, seen: &ShownResult) -> Vec<String> {
+    let result = &answer["result"];
+    let mut changes = Vec::new();
+    // A text may come as a part of JSON.
+    let has = |text: &str| {
+        let quoted = Value::from(text).to_string();
+        seen.text.contains(text) || seen.text.contains(quoted.trim_matches('"'))
+    };
+    for item in result["content"].as_array().into_iter().flatten() {
+        match item["type"].as_str().unwrap_or_default() {
+            "text" => {
+                let text = item["text"].as_str().unwrap_or_default().trim();
+                let length = text.chars().count();
+                match kept(text, &seen.text) {
+                    _ if has(text) => {}
+                    0 => changes.push("its text does not come to the model".to_owned()),
+                    kept => changes.push(format!("its text is cut: {kept} of {length} characters come to the model")),
+                }
+            }
+            "image" if !seen.has_media => changes.push("its image does not come to the model".to_owned()),
+            "audio" if !seen.has_media => changes.push("its audio does not come to the model".to_owned()),
+            "resource_link" | "resource" => {
+                let uri = item["uri"].as_str().or(item["resource"]["uri"].as_str()).unwrap_or_default();
+                let text = item["resource"]["text"].as_str().unwrap_or(uri);
+                if !has(uri) && !has(text) {
+                    changes.push(format!("the resource {uri} does not come to the model"));
+                }
+            }
+            _ => {}
+        }
+    }
+    let error = answer["error"]["message"].as_str().filter(|message| !has(message));
+    changes.extend(error.map(|_| "the message of its error does not come to the model".to_owned()));
+    let texts = result["content"].as_array().into_iter().flatten().filter_map(|item| item["text"].as_str());
+    let is_plain = texts.map(str::trim).any(|text| text == seen.text.trim());
+    if result["isError"] == true && !seen.is_error && is_plain {
+        changes.push("the model does not see that it is an error".to_owned());
+    }
+    changes
+}
+
+/// What the host says of its failures.
+fn printed(evidence: &HostEvidence<'_>) -> Vec<String> {
+    let HostOutcome { output: [stdout, stderr], logs, .. } = evidence.outcome;
+    let mut found: Vec<String> = Vec::new();
+    for (number, pattern) in evidence.headless.failures.iter().enumerate() {
+        let texts: Vec<&str> = match &pattern.from {
+            FailureSource::Stdout => vec![stdout],
+            FailureSource::Stderr => vec![stderr],
+            FailureSource::File(_) => {
+                logs.iter().filter(|(of, _)| *of == number).map(|(_, text)| text.as_str()).collect()
+            }
+        };
+        found.extend(texts.iter().flat_map(|text| pattern.find(text)).map(|failure| sentence(&failure)));
+    }
+    found.dedup();
+    found.truncate(PRINTED);
+    found
+}
+
+fn sentence(failure: &Failure) -> String {
+    let reason = failure.reason.as_deref().unwrap_or("no reason is given").trim();
+    match (&failure.tool, &failure.server) {
+        (Some(tool), _) => format!("it leaves out the tool {tool}: {reason}"),
+        (None, Some(server)) => format!("it says of the server {server}: {reason}"),
+        (None, None) => format!("it says: {reason}"),
+    }
+}
+
+/// Why the host could not do its work.
+fn error(evidence: &HostEvidence<'_>) -> Option<String> {
+    let HostOutcome { output, end, asked, .. } = evidence.outcome;
+    if evidence.headless.needs_account.iter().any(|pattern| output.iter().any(|text| pattern.is_match(text))) {
+        return Some("it asks for a login".to_owned());
+    }
+    let last = output.iter().rev().filter_map(|text| text.lines().rfind(|line| !line.trim().is_empty())).next();
+    let last = last.map(|line| format!("; its last line: {}", line.trim())).unwrap_or_default();
+    match end {
+        HostEnd::NeverAsked => Some(format!("it did not ask the model within the time for its start{last}")),
+        HostEnd::TimedOut => Some("it did not end in time".to_owned()),
+        HostEnd::Interrupted => Some("the run was interrupted".to_owned()),
+        HostEnd::Exited(_) if asked.is_empty() => Some(format!("it ended without asking the model{last}")),
+        HostEnd::Exited(_) => None,
+    }
+}

@@ -1,0 +1,22 @@
+//! Runs real hosts, such as Claude Code or Codex, with a scripted model and without a person.
+//!
+//! [`run_host`] makes an empty home and work folder, writes the config of the host, serves the model, starts the host,
+//! and ends all of it. Nothing but this machine can be reached. [`judge`] says what the host made of the server, from what
+//! the model was asked and from the traffic that a relay between host and server has recorded.
+
+#![warn(missing_docs)]
+
+mod asked;
+mod definition;
+mod folders;
+mod judge;
+mod logs;
+mod proxy;
+mod relay;
+mod run;
+mod walk;
+
+pub use asked::Asked;
+pub use judge::{HostEvidence, judge};
+pub use run::{HostEnd, HostError, HostOptions, HostOutcome, run_host, version_of};
+pub use walk::{WalkedTool, walk};

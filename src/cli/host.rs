@@ -1,0 +1,393 @@
+//! `rehearse host`: a server in real hosts, with a scripted model and without a person.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use clap::{Args, Subcommand};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Exit, Failure,
+    job::Job,
+    mcp::target::{Server, TargetArgs, connection::duration},
+    output,
+    process_guard::{block_on_guarded, program as own_program},
+    report::OutputArgs,
+    style,
+    tool_permission_args::ToolPermissionArgs,
+};
+use rehearse_check::target_text;
+use rehearse_client::{CallOptions, ConnectOptions, Listing, ServerParams, Session};
+use rehearse_client_configs::headless::{Headless, Package, Registry, headless_hosts, not_headless, read_host};
+use rehearse_document::nearest;
+use rehearse_host::{HostError, HostEvidence, HostOptions, WalkedTool, judge, run_host, version_of, walk};
+use rehearse_llm::model::{ScriptedModel, scripted::LoadError};
+use rehearse_protocol::Protocol;
+use rehearse_report::{
+    Format, Layout, Verdict,
+    host::{HostResult, HostRun},
+    summary::Results,
+};
+use rehearse_system::program;
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse host list                                     the hosts, and those on this machine
+  rehearse host run claude-code -- node server.js        your server in the real Claude Code
+  rehearse host run all --allow-tool '*' -- node server.js
+  rehearse host run codex --model script.yaml --http http://127.0.0.1:3000/mcp";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  rehearse host run claude-code -- node server.js
+  rehearse host run claude-code codex --allow-tool add -- node server.js
+  rehearse host run all --report hosts.html -- npx -y my-server
+
+The host gets a home of its own, a config with the server, and a scripted model in place of its own. It can reach \
+nothing but this machine, and needs no key. The model calls each tool once that has readOnlyHint, or that --allow-tool \
+names, and ends; with --model it follows your script, in which a tool has the name that the server gives it.
+
+A program is looked for in --hosts FOLDER, as FOLDER/HOST, and then in PATH. Nothing is installed.
+
+Exit codes:
+  0  it works, or a part is lost    1  the server is blocked in a host
+  2  wrong usage                    3  a host or the server cannot be started; interrupted";
+
+/// What the model is asked to do: hosts put their own texts around it.
+const PROMPT: &str = "Call every tool of the server once.";
+
+/// Run a server in real hosts, such as Claude Code or Codex, with a scripted model
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct HostArgs {
+    #[command(subcommand)]
+    command: HostCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum HostCommand {
+    List(ListArgs),
+    Run(Box<RunArgs>),
+}
+
+/// List the hosts that can be run, and which of them are on this machine
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// human or json
+    #[arg(long, value_name = "FORMAT", value_parser = Format::among(&[Format::Human, Format::Json]), default_value = "human", hide_default_value = true)]
+    format: Format,
+    /// A folder with installed hosts [default: that of REHEARSE_HOSTS]
+    #[arg(long, value_name = "FOLDER")]
+    hosts: Option<PathBuf>,
+}
+
+/// Run a server in hosts, and say what the model saw of it
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+struct RunArgs {
+    /// The names of hosts, files of hosts, or `all` that are on this machine
+    #[arg(value_name = "HOST", required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    tools: ToolPermissionArgs,
+    /// The script of the model [default: it calls each tool once]
+    #[arg(long, value_name = "SCRIPT")]
+    model: Option<PathBuf>,
+    /// What the host is asked to do
+    #[arg(long, value_name = "TEXT", default_value = PROMPT, hide_default_value = true)]
+    prompt: String,
+    /// How long each host may run
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    timeout: Duration,
+    /// A folder with installed hosts [default: that of REHEARSE_HOSTS]
+    #[arg(long, value_name = "FOLDER")]
+    hosts: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &HostArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        HostCommand::List(args) => list(args),
+        HostCommand::Run(args) => args.run(),
+    }
+}
+
+/// A host with its program.
+struct FoundHost {
+    name: String,
+    title: String,
+    headless: Headless,
+    program: Option<PathBuf>,
+}
+
+impl FoundHost {
+    /// A host of this program. It is looked for in the folder, and then in PATH.
+    fn of(name: &str, title: &str, headless: &Headless, folder: Option<&Path>) -> FoundHost {
+        let installed = folder.map(|folder| folder.join(name).join(&headless.package.program));
+        let installed = installed.filter(|path| path.is_file());
+        let program = installed.or_else(|| program::find(headless.program()));
+        FoundHost { name: name.to_owned(), title: title.to_owned(), headless: headless.clone(), program }
+    }
+
+    /// The host of a file. Its program stands beside the file, or is looked for as that of another host.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has mistakes.
+    fn of_file(path: &Path, folder: Option<&Path>) -> Result<FoundHost, Failure> {
+        let source = super::input::read(path)?;
+        let read = read_host(&source).map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
+        let Some((name, title, headless)) = read else {
+            return Err(Failure::Usage(format!(
+                "{} does not say how the host is started: it has no `headless`",
+                path.display()
+            )));
+        };
+        let beside = path.parent().unwrap_or(Path::new("")).join(headless.program());
+        let mut found = FoundHost::of(&name, &title, &headless, folder);
+        let beside = std::path::absolute(beside).ok().filter(|path| path.is_file());
+        found.program = beside.or(found.program);
+        Ok(found)
+    }
+}
+
+/// How a host is installed.
+fn install(package: &Package) -> String {
+    let Package { registry, name, version, .. } = package;
+    match registry {
+        Registry::Npm => format!("npm install {name}@{version}"),
+        Registry::PyPi => format!("pip install {name}=={version}"),
+    }
+}
+
+/// The folder with installed hosts, if there is one.
+fn folder(named: Option<&Path>) -> Option<PathBuf> {
+    named
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os("REHEARSE_HOSTS").filter(|it| !it.is_empty()).map(PathBuf::from))
+}
+
+fn all(folder: Option<&Path>) -> Vec<FoundHost> {
+    let found = headless_hosts().map(|(name, title, headless)| FoundHost::of(name, title, headless, folder));
+    let mut found: Vec<_> = found.collect();
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    found
+}
+
+/// Prints the hosts.
+///
+/// # Errors
+/// Signals cannot be handled.
+fn list(args: &ListArgs) -> Result<Exit, Failure> {
+    let found = all(folder(args.hosts.as_deref()).as_deref());
+    let versions = block_on_guarded(async {
+        let version = async |host: &FoundHost| version_of(host.program.as_deref()?).await.ok()?;
+        Ok(join_all(found.iter().map(version)).await)
+    })?;
+    let rows = found.iter().zip(versions);
+    if args.format == Format::Json {
+        let hosts = rows.map(|(host, version)| {
+            json!({ "host": host.name, "title": host.title, "program": host.program, "version": version, "install": install(&host.headless.package) })
+        });
+        let others = not_headless().map(|(name, title, why)| json!({ "host": name, "title": title, "reason": why }));
+        let all = json!({ "hosts": hosts.collect::<Vec<_>>(), "notHeadless": others.collect::<Vec<_>>() });
+        output::write(format!("{all:#}\n").as_bytes())?;
+        return Ok(Exit::Success);
+    }
+    let mut text = String::new();
+    for (host, version) in rows {
+        let what = match &host.program {
+            Some(program) => format!("{:10} {}", version.unwrap_or_default(), program.display()),
+            None => format!("not found; {}", install(&host.headless.package)),
+        };
+        text.push_str(&format!("{:12} {:16} {what}\n", host.name, host.title));
+    }
+    text.push_str("\nNot without a person:\n");
+    for (name, title, why) in not_headless() {
+        text.push_str(&format!("{name:12} {title:16} {why}\n"));
+    }
+    output::write(text.as_bytes())?;
+    Ok(Exit::Success)
+}
+
+impl RunArgs {
+    fn run(&self) -> Result<Exit, Failure> {
+        self.output.check()?;
+        let server = self.target.one("--stdio or --http")?;
+        let hosts = self.selected()?;
+        let stop = CancellationToken::new();
+        let result = block_on_guarded(self.run_hosts(&server, &hosts, &stop))?;
+        let Some(result) = result else { return Ok(Exit::CannotRun) };
+        let result = result.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
+        let verdict = if stop.is_cancelled() { Verdict::CannotRun } else { result.verdict };
+        let results = Results { host: Some(result), ..Results::default() };
+        self.output.write(results, &Layout { width: style::width(), ..Layout::default() })?;
+        Ok(verdict.into())
+    }
+
+    /// The hosts of these names, each with its program.
+    ///
+    /// # Errors
+    /// There is no such host, or it is not on this machine.
+    fn selected(&self) -> Result<Vec<FoundHost>, Failure> {
+        let folder = folder(self.hosts.as_deref());
+        let folder = folder.as_deref();
+        let mut selected: Vec<FoundHost> = Vec::new();
+        for name in &self.names {
+            if name == "all" {
+                let found = all(folder).into_iter().filter(|host| host.program.is_some());
+                selected.extend(found);
+                continue;
+            }
+            let is_file = name.contains(['/', '\\', '.']);
+            let host = match is_file {
+                true => FoundHost::of_file(Path::new(name), folder)?,
+                false => {
+                    let known = headless_hosts().find(|(known, ..)| known == name);
+                    let (name, title, headless) = known.ok_or_else(|| unknown(name))?;
+                    FoundHost::of(name, title, headless, folder)
+                }
+            };
+            if host.program.is_none() {
+                let install = install(&host.headless.package);
+                return Err(Failure::cannot(format!(
+                    "{} is not on this machine; {install}, or name its folder with --hosts",
+                    host.title
+                )));
+            }
+            selected.push(host);
+        }
+        if selected.is_empty() {
+            return Err(Failure::cannot("no host is on this machine; `rehearse host list` says how to get one"));
+        }
+        Ok(selected)
+    }
+
+    /// Runs the hosts, one after the other; `None` if it was interrupted twice, or why the server cannot be listed.
+    async fn run_hosts(
+        &self,
+        server: &Server,
+        hosts: &[FoundHost],
+        stop: &CancellationToken,
+    ) -> Result<Option<Result<HostResult, String>>, Failure> {
+        let mut job = Job::start(stop.clone(), "interrupted: reporting what was found so far\n")?;
+        let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
+        let work = async {
+            let begun = Instant::now();
+            let params = &server.resolved.config;
+            let listed = tools(params).await?;
+            let mut result = HostResult {
+                format: 1,
+                rehearse: env!("CARGO_PKG_VERSION").to_owned(),
+                target: target_text(&params.target),
+                server: listed.server.clone(),
+                duration: Duration::ZERO,
+                hosts: Vec::new(),
+                verdict: Verdict::NothingTested,
+            };
+            for host in hosts {
+                if stop.is_cancelled() {
+                    break;
+                }
+                progress.set_message(host.title.clone());
+                result.hosts.push(self.run_one(host, params, &listed.tools, stop).await?);
+            }
+            result.duration = begun.elapsed();
+            result.decide();
+            Ok(result)
+        };
+        Ok(job.run(Box::pin(work)).await)
+    }
+
+    async fn run_one(
+        &self,
+        host: &FoundHost,
+        server: &ServerParams,
+        tools: &[Value],
+        stop: &CancellationToken,
+    ) -> Result<HostRun, String> {
+        let mut run = HostRun::new(&host.name, &host.title);
+        let program = host.program.clone().unwrap_or_default();
+        let permission = self.tools.permission();
+        let allowed = tools.iter().filter(|tool| permission.allows(tool) && self.model.is_none());
+        let walked: Vec<_> = allowed
+            .map(|tool| WalkedTool {
+                server: server.name.clone(),
+                name: tool["name"].as_str().unwrap_or_default().to_owned(),
+                arguments: permission.arguments_of(tool),
+            })
+            .collect();
+        let model = match &self.model {
+            Some(script) => ScriptedModel::load(script).map_err(|error: LoadError| error.to_string())?,
+            None => walk(&walked),
+        };
+        run.version = version_of(&program).await.ok().flatten();
+        let options = HostOptions {
+            headless: &host.headless,
+            program,
+            server,
+            rehearse: own_program().map_err(|error| error.to_string())?,
+            model,
+            prompt: self.prompt.clone(),
+            limit: self.timeout,
+            shutdown: stop.clone(),
+        };
+        match run_host(options).await {
+            Ok(outcome) => judge(
+                &HostEvidence {
+                    headless: &host.headless,
+                    server: &server.name,
+                    tools,
+                    walked: &walked,
+                    outcome: &outcome,
+                },
+                &mut run,
+            ),
+            Err(error @ HostError::Start { .. }) => run.error = Some(error.to_string()),
+            Err(error) => return Err(error.to_string()),
+        }
+        Ok(run)
+    }
+}
+
+/// What a server lists.
+struct ListedTools {
+    server: Option<String>,
+    tools: Vec<Value>,
+}
+
+/// Opens a session and lists the tools.
+///
+/// # Errors
+/// Why that is not possible.
+async fn tools(params: &ServerParams) -> Result<ListedTools, String> {
+    let session = Session::connect_with(params, Protocol::Auto, ConnectOptions::default()).await;
+    let session = session.map_err(|error| error.to_string())?;
+    let listed = match session.info().declares("tools") {
+        true => session.list_tools(CallOptions::default()).await,
+        false => Ok(Listing::default()),
+    };
+    let info = session.info().server_info.as_ref();
+    let info = info.and_then(|info| serde_json::from_str::<Value>(info.get()).ok()).unwrap_or_default();
+    let text = |key: &str| info[key].as_str().unwrap_or_default().to_owned();
+    let server = Some(format!("{} {}", text("name"), text("version")).trim().to_owned()).filter(|it| !it.is_empty());
+    session.close().await;
+    let listed = listed.map_err(|error| format!("the tools cannot be listed: {error}"))?;
+    Ok(ListedTools { server, tools: listed.values().collect() })
+}
+
+fn unknown(name: &str) -> Failure {
+    if let Some((_, title, why)) = not_headless().find(|(known, ..)| *known == name) {
+        return Failure::Usage(format!("{title} cannot be run without a person: {why}"));
+    }
+    let known: Vec<_> = headless_hosts().map(|(name, ..)| name).collect();
+    let near = nearest(name, &known);
+    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    Failure::Usage(format!("there is no host {name:?}{near} (`rehearse host list` names them)"))
+}
