@@ -1,4 +1,4 @@
-//! `rehearse model`: a scripted model behind the APIs of Anthropic and OpenAI.
+//! `rehearse model`: a scripted model behind the APIs of Anthropic, OpenAI and Gemini.
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -28,6 +28,7 @@ Examples:
 
   ANTHROPIC_BASE_URL=http://127.0.0.1:8889 ANTHROPIC_API_KEY=sk-0 claude -p 'Review it'
   OPENAI_BASE_URL=http://127.0.0.1:8889/v1 OPENAI_API_KEY=sk-0 node agent.js
+  GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:8889 GEMINI_API_KEY=sk-0 gemini -p 'Review it'
 
 A script:
   rules:
@@ -37,16 +38,19 @@ A script:
         - \"The diff says: {{ result }}\"
     - reply: Hello.
 
-With --exec the command gets ANTHROPIC_BASE_URL and OPENAI_BASE_URL, and a key
-for each API where you have set none. The exit code is that of the command.";
+`tool` is the name of the tool on its MCP server, whatever name the agent gives it.
+
+With --exec the command gets ANTHROPIC_BASE_URL, OPENAI_BASE_URL and
+GOOGLE_GEMINI_BASE_URL, and a key for each API where you have set none. The exit
+code is that of the command.";
 
 /// How long answers in progress may take after a signal, and the end of the process.
 const GRACE: Duration = Duration::from_secs(1);
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(5);
 /// The variables that the SDKs require.
-const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+const KEYS: [&str; 3] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"];
 
-/// Serve a scripted model over the APIs of Anthropic and OpenAI
+/// Serve a scripted model over the APIs of Anthropic, OpenAI and Gemini
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ModelArgs {
@@ -103,7 +107,11 @@ async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Resu
     let endpoint = ModelEndpoint::start(model, options).await;
     let endpoint = endpoint.map_err(|error| Failure::listen(args.listen, "--listen :0", &error))?;
     let url = format!("http://{}", reachable(endpoint.address()));
-    let variables = [("ANTHROPIC_BASE_URL", url.clone()), ("OPENAI_BASE_URL", format!("{url}/v1"))];
+    let variables = [
+        ("ANTHROPIC_BASE_URL", url.clone()),
+        ("OPENAI_BASE_URL", format!("{url}/v1")),
+        ("GOOGLE_GEMINI_BASE_URL", url),
+    ];
     let ended = if let Some((name, words)) = args.command.split_first() {
         let mut command = program::command(name, None);
         command.args(words).envs(variables);

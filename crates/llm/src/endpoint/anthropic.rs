@@ -36,6 +36,8 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
             _ => return Err(QuestionError::member(format!("{place}.role:"), "`user` or `assistant`")),
         }
     }
+    let format = [&body["output_config"]["format"], &body["output_format"]];
+    question.answer_schema = format.into_iter().find_map(|format| format.get("schema")).cloned();
     items(&body["tools"]).iter().for_each(|tool| question.add_tool(tool, &tool["input_schema"], None));
     Ok(question)
 }

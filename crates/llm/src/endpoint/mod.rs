@@ -7,11 +7,15 @@
 //! | `POST /v1/responses` | a response, whole or as events |
 //! | `POST /v1/messages/count_tokens` | an estimate |
 //! | `GET /v1/models` | the model of the script |
+//! | `POST /v1beta/models/M:generateContent`, `M:streamGenerateContent` | contents, whole or as events or a list |
+//! | `POST /v1beta/models/M:countTokens` | an estimate |
+//! | `GET /v1beta/models` | the model of the script |
 //!
-//! All work without `/v1` too. Any key is accepted.
+//! The first five work without `/v1` too. Any key is accepted.
 
 mod answer;
 mod anthropic;
+mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod question;
@@ -35,8 +39,13 @@ use self::answer::Answer;
 pub use self::question::{OfferedTool, Question};
 use crate::{
     api::error_type,
-    model::{GenerationOptions, ModelError, ScriptedModel},
-    native::Provider,
+    model::{
+        Block, GenerationOptions, ModelError, Response as ModelResponse, ScriptedModel, StopReason, Usage, text_of,
+    },
+};
+use rehearse_document::json_schema::{
+    View,
+    example::{self, Filler},
 };
 use rehearse_net::{
     Body, ConnectionHandle, ConnectionLimit, Disconnect, HostPolicy, Request, Response, Shutdown, accept,
@@ -45,6 +54,9 @@ use rehearse_protocol::{MAX_FRAME, sse::Event};
 
 /// How long a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What the smallest answer to a schema has.
+const FILLER: Filler = Filler { text: "ok", number: 1.0, is_short: true, flag: false, any: "ok" };
 
 /// A scripted model that listens for requests. Dropping it ends it at once.
 #[derive(Debug)]
@@ -72,6 +84,31 @@ struct State {
     asked: Box<dyn Fn(&Question) + Send + Sync>,
     /// How many questions were answered.
     count: AtomicU64,
+}
+
+/// The form of requests, answers and errors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Api {
+    Anthropic,
+    OpenAiChat,
+    OpenAiResponses,
+    Gemini,
+}
+
+/// What a client wants.
+enum Action<'p> {
+    Ask(GeminiPath<'p>),
+    CountTokens,
+    Models,
+}
+
+/// What a path of the Gemini API says; the other APIs say it in the body.
+#[derive(Clone, Copy, Default)]
+struct GeminiPath<'p> {
+    model: &'p str,
+    is_streamed: bool,
+    /// A stream is events, not a list.
+    with_events: bool,
 }
 
 /// Why a request has no answer.
@@ -136,23 +173,17 @@ impl Drop for ModelEndpoint {
 
 impl State {
     async fn respond(&self, request: Request, connection: &ConnectionHandle) -> Response {
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let resource = path.strip_prefix("/v1").unwrap_or(&path);
-        let api = match resource {
-            "/messages" | "/messages/count_tokens" => Provider::Anthropic,
-            "/responses" => Provider::OpenAiResponses,
-            _ => Provider::OpenAi,
-        };
-        let answered = match self.hosts.check(request.headers(), request.uri()) {
-            Err(why) => Err(Refusal::new(403, why.to_string())),
-            Ok(()) => match (&method, resource) {
-                (&Method::POST, "/messages" | "/chat/completions" | "/responses") => self.ask(api, request).await,
-                (&Method::POST, "/messages/count_tokens") => count_tokens(request).await,
-                (&Method::GET, "/models") => Ok((self.models(), "the list of models".to_owned())),
-                _ => {
-                    Err(Refusal::new(404, format!("nothing is served at {method} {path}; see `rehearse model --help`")))
-                }
-            },
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let path = uri.path();
+        let (api, action) = route(&method, path, uri.query().unwrap_or_default());
+        let answered = match (self.hosts.check(request.headers(), request.uri()), action) {
+            (Err(why), _) => Err(Refusal::new(403, why.to_string())),
+            (Ok(()), Some(Action::Ask(path))) => self.ask(api, path, request).await,
+            (Ok(()), Some(Action::CountTokens)) => count_tokens(api, request).await,
+            (Ok(()), Some(Action::Models)) => Ok((self.models(api), "the list of models".to_owned())),
+            (Ok(()), None) => {
+                Err(Refusal::new(404, format!("nothing is served at {method} {path}; see `rehearse model --help`")))
+            }
         };
         let (mut response, note) = match answered {
             Ok(answered) => answered,
@@ -170,7 +201,7 @@ impl State {
             }
         };
         let id = self.count.load(Ordering::Relaxed);
-        let name = if api == Provider::Anthropic { "request-id" } else { "x-request-id" };
+        let name = if api == Api::Anthropic { "request-id" } else { "x-request-id" };
         if let Ok(id) = HeaderValue::try_from(format!("req_{id}")) {
             response.headers_mut().insert(HeaderName::from_static(name), id);
         }
@@ -179,40 +210,92 @@ impl State {
     }
 
     /// Asks the model. Also returns a note for the log.
-    async fn ask(&self, api: Provider, request: Request) -> Result<(Response, String), Refusal> {
+    async fn ask(&self, api: Api, path: GeminiPath<'_>, request: Request) -> Result<(Response, String), Refusal> {
         let body = read_body(request).await?;
         let question = match api {
-            Provider::Anthropic => anthropic::read(&body),
-            Provider::OpenAi => openai_chat::read(&body),
-            Provider::OpenAiResponses => openai_responses::read(&body),
+            Api::Anthropic => anthropic::read(&body),
+            Api::OpenAiChat => openai_chat::read(&body),
+            Api::OpenAiResponses => openai_responses::read(&body),
+            Api::Gemini => gemini::read(&body, path.model, path.is_streamed),
         };
         let question = question.map_err(|why| Refusal::new(400, why.to_string()))?;
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         (self.asked)(&question);
         let (tools, options) = (question.definitions(), GenerationOptions::default());
-        let response = self.model.generate(&question.request(&tools, &options), None).await?;
+        let answered = self.model.generate(&question.request(&tools, &options), None).await;
+        let response = match &question.answer_schema {
+            Some(schema) if tools.is_empty() => in_json(answered, schema)?,
+            _ => answered?,
+        };
         let answer = Answer { number, question: &question, response: &response };
         let note = answer.note();
         let response = match (api, question.is_streamed) {
-            (Provider::Anthropic, false) => json_response(&anthropic::write(&answer)),
-            (Provider::Anthropic, true) => event_response(anthropic::events(&answer)),
-            (Provider::OpenAi, false) => json_response(&openai_chat::write(&answer)),
-            (Provider::OpenAi, true) => event_response(openai_chat::events(&answer)),
-            (Provider::OpenAiResponses, false) => json_response(&openai_responses::write(&answer)),
-            (Provider::OpenAiResponses, true) => event_response(openai_responses::events(&answer)),
+            (Api::Anthropic, false) => json_response(&anthropic::write(&answer)),
+            (Api::Anthropic, true) => event_response(anthropic::events(&answer)),
+            (Api::OpenAiChat, false) => json_response(&openai_chat::write(&answer)),
+            (Api::OpenAiChat, true) => event_response(openai_chat::events(&answer)),
+            (Api::OpenAiResponses, false) => json_response(&openai_responses::write(&answer)),
+            (Api::OpenAiResponses, true) => event_response(openai_responses::events(&answer)),
+            (Api::Gemini, false) => json_response(&gemini::write(&answer)),
+            (Api::Gemini, true) if path.with_events => event_response(gemini::events(&answer)),
+            (Api::Gemini, true) => json_response(&gemini::events(&answer).into()),
         };
         Ok((response, note))
     }
 
-    /// The list of models, with the members of both providers.
-    fn models(&self) -> Response {
+    /// The list of models; that of Anthropic and OpenAI has the members of both.
+    fn models(&self, api: Api) -> Response {
         let (name, then) = (self.model.name(), "1970-01-01T00:00:00Z");
+        if api == Api::Gemini {
+            return json_response(&gemini::models(name));
+        }
         let model = json!({
             "id": name, "type": "model", "display_name": name, "created_at": then,
             "object": "model", "created": 0, "owned_by": "rehearse",
         });
         let list = json!({ "object": "list", "data": [model], "has_more": false, "first_id": name, "last_id": name });
         json_response(&list)
+    }
+}
+
+fn route<'p>(method: &Method, path: &'p str, query: &str) -> (Api, Option<Action<'p>>) {
+    let is_post = method == Method::POST;
+    let gemini = path.rsplit_once("/models/").and_then(|(_, operation)| operation.rsplit_once(':'));
+    if let Some((model, operation)) = gemini {
+        let with_events = query.split('&').any(|parameter| parameter == "alt=sse");
+        let action = match operation {
+            "generateContent" => Some(Action::Ask(GeminiPath { model, ..GeminiPath::default() })),
+            "streamGenerateContent" => Some(Action::Ask(GeminiPath { model, is_streamed: true, with_events })),
+            "countTokens" => Some(Action::CountTokens),
+            _ => None,
+        };
+        return (Api::Gemini, action.filter(|_| is_post));
+    }
+    if path.starts_with("/v1beta/") {
+        let is_list = path == "/v1beta/models" && method == Method::GET;
+        return (Api::Gemini, is_list.then_some(Action::Models));
+    }
+    let ask = || Some(Action::Ask(GeminiPath::default())).filter(|_| is_post);
+    match path.strip_prefix("/v1").unwrap_or(path) {
+        "/messages" => (Api::Anthropic, ask()),
+        "/messages/count_tokens" => (Api::Anthropic, is_post.then_some(Action::CountTokens)),
+        "/chat/completions" => (Api::OpenAiChat, ask()),
+        "/responses" => (Api::OpenAiResponses, ask()),
+        "/models" => (Api::OpenAiChat, (method == Method::GET).then_some(Action::Models)),
+        _ => (Api::OpenAiChat, None),
+    }
+}
+
+/// The answer, or the smallest one that the schema allows, if the script has none in JSON.
+fn in_json(answered: Result<ModelResponse, ModelError>, schema: &Json) -> Result<ModelResponse, ModelError> {
+    let content = || vec![Block::text(example::value(View::new(schema), &FILLER).to_string())];
+    let is_json = |response: &ModelResponse| serde_json::from_str::<Json>(&text_of(&response.content)).is_ok();
+    match answered {
+        Ok(response) if !is_json(&response) => Ok(ModelResponse { content: content(), ..response }),
+        Err(ModelError::NoRule { .. }) => {
+            Ok(ModelResponse { content: content(), stop: StopReason::EndTurn, usage: Usage::default() })
+        }
+        answered => answered,
     }
 }
 
@@ -225,9 +308,10 @@ async fn read_body(request: Request) -> Result<Json, Refusal> {
 }
 
 /// Estimates the tokens of a request, as one for four bytes.
-async fn count_tokens(request: Request) -> Result<(Response, String), Refusal> {
+async fn count_tokens(api: Api, request: Request) -> Result<(Response, String), Refusal> {
     let tokens = read_body(request).await?.to_string().len().div_ceil(4);
-    Ok((json_response(&json!({ "input_tokens": tokens })), format!("{tokens} tokens")))
+    let member = if api == Api::Gemini { "totalTokens" } else { "input_tokens" };
+    Ok((json_response(&json!({ member: tokens })), format!("{tokens} tokens")))
 }
 
 impl Refusal {
@@ -249,9 +333,13 @@ impl From<ModelError> for Refusal {
     }
 }
 
-fn error_body(api: Provider, status: u16, message: &str) -> Json {
-    if api == Provider::Anthropic {
-        return json!({ "type": "error", "error": { "type": error_type(status), "message": message } });
+fn error_body(api: Api, status: u16, message: &str) -> Json {
+    match api {
+        Api::Anthropic => {
+            return json!({ "type": "error", "error": { "type": error_type(status), "message": message } });
+        }
+        Api::Gemini => return gemini::error(status, message),
+        Api::OpenAiChat | Api::OpenAiResponses => {}
     }
     let code = match status {
         401 => json!("invalid_api_key"),

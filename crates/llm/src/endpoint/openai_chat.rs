@@ -44,6 +44,7 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
         let definition = [&tool["function"], &tool["custom"]].into_iter().find(|it| it.is_object()).unwrap_or(tool);
         question.add_tool(definition, &definition["parameters"], None);
     }
+    question.answer_schema = body["response_format"]["json_schema"].get("schema").cloned();
     question.with_usage = body["stream_options"]["include_usage"] == true;
     Ok(question)
 }

@@ -54,6 +54,7 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
             }
         }
     }
+    question.answer_schema = body["text"]["format"].get("schema").cloned();
     for tool in items(&body["tools"]) {
         if tool["type"] == "namespace" {
             let functions = items(&tool["tools"]).iter();

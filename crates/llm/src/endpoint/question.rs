@@ -23,6 +23,8 @@ pub struct Question {
     pub messages: Vec<Message>,
     pub tools: Vec<OfferedTool>,
     pub(super) is_streamed: bool,
+    /// What the answer must be like, if it must be JSON.
+    pub(super) answer_schema: Option<Json>,
     /// Whether a stream of chat completions ends with the usage.
     pub(super) with_usage: bool,
     /// The tool of each call so far.
@@ -73,7 +75,11 @@ impl Question {
     /// The client names no model.
     pub(super) fn new(body: &Json) -> Result<Question, QuestionError> {
         let model = body["model"].as_str().ok_or_else(|| QuestionError::member("`model`", "a text"))?.to_owned();
-        Ok(Question { model, is_streamed: body["stream"] == true, ..Question::default() })
+        Ok(Question::of(model, body["stream"] == true))
+    }
+
+    pub(super) fn of(model: String, is_streamed: bool) -> Question {
+        Question { model, is_streamed, ..Question::default() }
     }
 
     pub(super) fn add_system(&mut self, text: String) {

@@ -10,7 +10,7 @@ use crate::{
         ApiKey, Block, Delta, DeltaSink, HttpModel, HttpModelOptions, Message, Request as Asked, RetryPolicy,
         StopReason, ToolCall, ToolResult,
     },
-    native::Provider::{Anthropic, OpenAi, OpenAiResponses},
+    native::Provider::{self, Anthropic, OpenAi, OpenAiResponses},
 };
 use rehearse_document::Source;
 use rehearse_net::http_client;
@@ -29,6 +29,8 @@ rules:
   reply: { error: the wire broke }
 - when: { prompt: long }
   reply: { text: and so on, stop: max_tokens }
+- when: { prompt: '[7]' }
+  reply: '[7]'
 - when: { prompt: { not: nothing } }
   reply: '{{ turn }}|{{ prompt }}|{{ system }}|{{ tools | join(\",\") }}|{{ tool }}|{{ result }}|{{ failed }}|{{ media }}'
 ";
@@ -55,7 +57,12 @@ async fn post(endpoint: &ModelEndpoint, path: &str, body: &Json) -> (u16, Json) 
 
 /// The text of an answer of any API.
 fn text(answer: &Json) -> &str {
-    let texts = ["/content/0/text", "/choices/0/message/content", "/output/0/content/0/text"];
+    let texts = [
+        "/content/0/text",
+        "/choices/0/message/content",
+        "/output/0/content/0/text",
+        "/candidates/0/content/parts/0/text",
+    ];
     texts.into_iter().find_map(|path| answer.pointer(path)?.as_str()).unwrap_or_else(|| panic!("{answer}"))
 }
 
@@ -127,8 +134,23 @@ async fn every_form_of_a_conversation_is_understood() {
         let (status, answer) = post(&endpoint, &path, &body).await;
         assert_eq!(status, 200, "{answer}");
         assert_eq!(text(&answer), expected, "{path}");
-        assert_eq!(answer["model"], "m");
+        let model = if answer["candidates"].is_null() { &answer["model"] } else { &answer["modelVersion"] };
+        assert_eq!(model, "m");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_must_be_json_is_the_smallest_that_the_schema_allows() {
+    let (endpoint, _) = start().await;
+    for [path, expected, body] in table::rows(include_str!("requests.txt"), "JSON") {
+        let (status, answer) = post(&endpoint, &path, &serde_json::from_str(&body).expect("JSON")).await;
+        assert_eq!((status, text(&answer)), (200, &*expected), "{path}");
+    }
+    let schema = json!({ "type": "boolean" });
+    let contents = json!([{ "parts": [{ "text": "busy" }] }]);
+    let body = json!({ "contents": contents, "generationConfig": { "responseSchema": schema } });
+    let (status, answer) = post(&endpoint, "/v1beta/models/m:generateContent", &body).await;
+    assert_eq!((status, &answer["error"]["status"]), (429, &json!("RESOURCE_EXHAUSTED")));
 }
 
 #[tokio::test]
@@ -138,8 +160,12 @@ async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
         let body = serde_json::from_str(&body).expect("JSON");
         let (status, answer) = post(&endpoint, &path, &body).await;
         assert_eq!((status, answer["error"]["message"].as_str()), (400, Some(&*expected)), "{path} {body}");
-        let kind = if path == "/v1/messages" { &answer["type"] } else { &answer["error"]["type"] };
-        assert_eq!(kind, if path == "/v1/messages" { "error" } else { "invalid_request_error" });
+        let (kind, expected) = match &*path {
+            "/v1/messages" => (&answer["type"], "error"),
+            path if path.starts_with("/v1beta") => (&answer["error"]["status"], "INVALID_ARGUMENT"),
+            _ => (&answer["error"]["type"], "invalid_request_error"),
+        };
+        assert_eq!(kind, expected);
     }
     let (status, answer) = post(&endpoint, "/v1/embeddings", &json!({})).await;
     assert!(
@@ -148,8 +174,15 @@ async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
     );
     let (_, answer) = post(&endpoint, "/v1/messages/count_tokens", &json!({ "model": "m" })).await;
     assert_eq!(answer, json!({ "input_tokens": 4 }));
-    let models = client().get(format!("{}/v1/models", endpoint.url())).send().await.expect("an answer");
-    assert!(models.text().await.expect("text").contains(r#""data":[{"id":"scripted""#));
+    let (_, answer) = post(&endpoint, "/v1beta/models/m:countTokens", &json!({ "contents": [] })).await;
+    assert_eq!(answer, json!({ "totalTokens": 4 }));
+    for (path, expected) in
+        [("/v1/models", r#""data":[{"id":"scripted""#), ("/v1beta/models", r#""name":"models/scripted""#)]
+    {
+        let models = client().get(format!("{}{path}", endpoint.url())).send().await.expect("an answer");
+        let models = models.text().await.expect("text");
+        assert!(models.contains(expected), "{models}");
+    }
     let foreign = client().get(format!("{}/v1/models", endpoint.url())).header("host", "evil.example.com").send().await;
     assert_eq!(foreign.expect("an answer").status(), 403);
 }
@@ -192,4 +225,27 @@ async fn events_have_the_order_of_each_api() {
         }
         assert_eq!(order.join(" "), expected, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_of_gemini_is_events_or_a_list_and_its_last_piece_says_why_it_ends() {
+    let (endpoint, _) = start().await;
+    let body = json!({ "contents": [{ "parts": [{ "text": "round" }] }] });
+    let path = "/v1beta/models/m:streamGenerateContent";
+    let (_, list) = post(&endpoint, path, &body).await;
+    let chunks = list.as_array().expect("a list");
+    let parts: Vec<_> = chunks.iter().map(|chunk| &chunk["candidates"][0]["content"]["parts"][0]).collect();
+    let texts: String = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+    assert_eq!(texts, "I read it.First I read.");
+    assert_eq!(parts[0], &json!({ "text": "I ", "thought": true }));
+    let call = json!({ "functionCall": { "id": "call_1", "name": "read", "args": { "path": "a file", "n": 1 } } });
+    assert_eq!(parts[parts.len() - 2], &call);
+    let ends: Vec<_> = chunks.iter().filter(|it| it["candidates"][0]["finishReason"] == "STOP").collect();
+    assert_eq!(ends, [chunks.last().expect("a chunk")]);
+    assert!(ends[0]["usageMetadata"]["totalTokenCount"].as_u64() > Some(0));
+    let url = format!("{}{path}?alt=sse", endpoint.url());
+    let response = client().post(url).body(body.to_string()).send().await.expect("an answer");
+    let events = response.text().await.expect("text");
+    assert_eq!(events.matches("data: {").count(), chunks.len(), "{events}");
+    assert!(!events.contains("DONE") && !events.contains("event:"), "{events}");
 }
