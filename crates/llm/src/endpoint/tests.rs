@@ -153,6 +153,73 @@ async fn an_answer_that_must_be_json_is_the_smallest_that_the_schema_allows() {
     assert_eq!((status, &answer["error"]["status"]), (429, &json!("RESOURCE_EXHAUSTED")));
 }
 
+/// Requests of real hosts, shortened. Each calls `echo` of its server `basic`, or has the result, or asks beside the work.
+const HOSTS: [(&str, &str); 10] = [
+    ("Claude Code", include_str!("hosts/claude-code.json")),
+    ("Cline", include_str!("hosts/cline.json")),
+    ("Codex", include_str!("hosts/codex.json")),
+    ("Continue", include_str!("hosts/continue.json")),
+    ("Copilot CLI", include_str!("hosts/copilot.json")),
+    ("fast-agent", include_str!("hosts/fast-agent.json")),
+    ("Gemini CLI", include_str!("hosts/gemini-cli.json")),
+    ("Kimi Code", include_str!("hosts/kimi-code.json")),
+    ("OpenCode", include_str!("hosts/opencode.json")),
+    ("Qwen Code", include_str!("hosts/qwen.json")),
+];
+
+#[tokio::test]
+async fn one_script_serves_every_host() {
+    let script = "rules: [{ when: { lacks: [echo] }, reply: Aside. }, { when: { calls: 0 }, reply: { calls: [{ server: basic, tool: echo, args: { text: hi } }] } }, { reply: 'It says {{ result }}' }]";
+    let model = ScriptedModel::parse(&Source::new("m", script)).expect("a script");
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    let note = move |question: &Question| {
+        let last = question.messages.last().map(|message| match message {
+            Message::ToolResult(result) => format!("{} {}", result.call_id, result.tool),
+            other => other.text(),
+        });
+        let tools = question.tools.iter().filter(|tool| tool.name.contains("basic"));
+        let tools: Vec<_> = tools.map(|it| json!([it.name, it.namespace, it.description, it.schema])).collect();
+        seen.lock().expect("no panic").push((last.unwrap_or_default(), tools));
+    };
+    let options = EndpointOptions { asked: Box::new(note), ..EndpointOptions::default() };
+    let endpoint = ModelEndpoint::start(model, options).await.expect("binds");
+    for (host, requests) in HOSTS {
+        let requests: Json = serde_json::from_str(requests).expect("JSON");
+        for request in requests["requests"].as_array().expect("requests") {
+            let (path, mut body) = (request["path"].as_str().expect("a path"), request["body"].clone());
+            let streamed = client().post(format!("{}{path}", endpoint.url())).body(body.to_string()).send().await;
+            let streamed = streamed.expect("an answer").text().await.expect("text");
+            body["stream"] = false.into();
+            let path = path.replace(":streamGenerateContent?alt=sse", ":generateContent");
+            let (status, whole) = post(&endpoint, &path, &body).await;
+            assert_eq!(status, 200, "{host}: {whole}");
+            if let Some(expected) = request["text"].as_str() {
+                assert_eq!(text(&whole), expected, "{host}");
+                continue;
+            }
+            let events = streamed.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok());
+            let events = Json::Array(events.collect());
+            let call = request["call"].as_object().expect("a call");
+            assert!(has(&whole, call) && has(&events, call), "{host}: {whole} {streamed}");
+        }
+    }
+    let asked = asked.lock().expect("no panic");
+    let codex = json!(["mcp__basic__echo", "mcp__basic", "Returns its input text.", { "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] }]);
+    assert!(asked.contains(&("call_1 mcp__basic__echo".to_owned(), vec![codex])), "{asked:?}");
+}
+
+/// Whether one of the objects in a value has these members.
+fn has(value: &Json, members: &serde_json::Map<String, Json>) -> bool {
+    match value {
+        Json::Object(object) => {
+            members.iter().all(|(name, it)| object.get(name) == Some(it)) || object.values().any(|it| has(it, members))
+        }
+        Json::Array(items) => items.iter().any(|item| has(item, members)),
+        _ => false,
+    }
+}
+
 #[tokio::test]
 async fn a_request_that_a_provider_would_refuse_is_refused_in_its_form() {
     let (endpoint, _) = start().await;
