@@ -1,6 +1,7 @@
 //! What a host made of a server.
 
 use rehearse_client_configs::headless::{Failure, FailureSource, Headless};
+use rehearse_document::text::quoted;
 use rehearse_protocol::{
     Direction, Trace,
     names::{META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_VERSION},
@@ -14,6 +15,8 @@ use crate::{
     definition::{description_change, kept, schema_changes},
 };
 
+/// How much of a text is shown.
+const SHOWN: usize = 200;
 /// How many lines that the host printed are kept.
 const PRINTED: usize = 10;
 
@@ -52,7 +55,9 @@ pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
     run.asked_after = outcome.asked_after.unwrap_or_default();
     run.connection = connection(&sent);
     let asked = outcome.asked.iter().max_by_key(|asked| shown(evidence, asked));
-    run.tools = evidence.tools.iter().map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
+    // A host that has not asked the model shows it nothing, whatever the reason is.
+    let tools = evidence.tools.iter().filter(|_| asked.is_some());
+    run.tools = tools.map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
     let ours: Vec<_> = run.tools.iter().filter_map(|tool| tool.shown.as_deref()).collect();
     let others = asked.iter().flat_map(|asked| &asked.tools).map(|tool| tool.name.clone());
     run.other_tools = others.filter(|name| !ours.contains(&name.as_str())).collect();
@@ -139,7 +144,8 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
     };
     let arguments = walked.arguments.clone();
     let Some(call) = sent.iter().find(is_call).map(|it| it.message) else {
-        return HostCall { arguments, arrived: false, changes: Vec::new() };
+        let got = result_of(evidence, shown).map(|seen| format!("the model got {}", quoted(seen.text.trim(), SHOWN)));
+        return HostCall { arguments, arrived: false, changes: got.into_iter().collect() };
     };
     let mut changes = Vec::new();
     let arrived = &call["params"]["arguments"];

@@ -135,7 +135,7 @@ impl HostRun {
         }
     }
 
-    /// Decides how the server fits: blocked if the host does not connect, or shows no tool although there are some;
+    /// Decides how the server fits: blocked if the host does not connect, shows no tool or lets no call through;
     /// degraded if anything is lost or changed.
     pub fn decide(&mut self) {
         let is_changed = |tool: &HostTool| {
@@ -145,9 +145,11 @@ impl HostRun {
                 || call.is_some_and(|it| !it.arrived || !it.changes.is_empty())
         };
         let is_shown = self.tools.iter().any(|tool| tool.shown.is_some());
+        let mut calls = self.tools.iter().filter_map(|tool| tool.call.as_ref()).peekable();
+        let is_refused = calls.peek().is_some() && calls.all(|call| !call.arrived);
         self.fit = match () {
             () if self.connection.is_none() && self.error.is_some() => None,
-            () if self.connection.is_none() || !(is_shown || self.tools.is_empty()) => Some(Fit::Blocked),
+            () if self.connection.is_none() || is_refused || !(is_shown || self.tools.is_empty()) => Some(Fit::Blocked),
             () if self.tools.iter().any(is_changed) => Some(Fit::Degraded),
             () => Some(Fit::Works),
         };

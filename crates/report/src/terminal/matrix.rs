@@ -157,7 +157,9 @@ fn legend(out: &mut String, matrix: &Matrix, is_counted: bool) {
             let cells = matrix.groups.iter().flat_map(|group| &group.rows).flat_map(|row| row.cells.iter().flatten());
             let outcomes = counted(cells.map(|(outcome, _)| *outcome));
             let words = outcomes.iter().map(|(outcome, _)| format!("{} {}", outcome.mark(), outcome.phrase()));
-            format!("{}; time: slowest cell", words.collect::<Vec<_>>().join("  "))
+            let has_times = matrix.groups.iter().flat_map(|group| &group.rows).any(|row| row.duration.is_some());
+            let times = if has_times { "; time: slowest cell" } else { "" };
+            format!("{}{times}", words.collect::<Vec<_>>().join("  "))
         }
     };
     let _ = writeln!(out, "{}\n", styled(legend, DIM));
