@@ -296,7 +296,7 @@ impl RunArgs {
                     break;
                 }
                 progress.set_message(host.title.clone());
-                result.hosts.push(self.run_one(host, params, &listed.tools, stop).await?);
+                result.hosts.push(Box::pin(self.run_one(host, params, &listed.tools, stop)).await?);
             }
             result.duration = begun.elapsed();
             result.decide();

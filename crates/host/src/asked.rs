@@ -39,11 +39,15 @@ impl Asked {
             description: tool.description.clone(),
             schema: serde_json::from_str(tool.schema.get()).unwrap_or_default(),
         });
+        let has_media = |content: &[Block]| content.iter().any(|block| matches!(block, Block::Media(_)));
+        // Where a result can have no image, hosts put it into a message of the user.
+        let has_beside =
+            question.messages.iter().any(|it| matches!(it, Message::User { content } if has_media(content)));
         let results = question.messages.iter().filter_map(|message| match message {
             Message::ToolResult(result) => Some(ShownResult {
                 tool: result.tool.clone(),
                 text: message.text(),
-                has_media: result.content.iter().any(|block| matches!(block, Block::Media(_))),
+                has_media: has_beside || has_media(&result.content),
                 is_error: result.is_error,
             }),
             _ => None,

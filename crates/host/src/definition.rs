@@ -34,6 +34,11 @@ pub(crate) fn kept(text: &str, of: &str) -> usize {
 
 /// What is lost or changed of a schema, a sentence for each keyword. What a host adds is no loss.
 pub(crate) fn schema_changes(listed: &Value, shown: &Value) -> Vec<String> {
+    if !shown.is_object() {
+        // A tool without arguments needs no schema.
+        let has_any = listed["properties"].as_object().is_some_and(|properties| !properties.is_empty());
+        return has_any.then(|| "its input schema is left out".to_owned()).into_iter().collect();
+    }
     let mut found = Vec::new();
     compare(listed, listed, shown, "", 0, &mut found);
     let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
@@ -92,12 +97,17 @@ fn is_schema_map(key: &str) -> bool {
     matches!(key, "properties" | "$defs" | "definitions" | "patternProperties")
 }
 
-/// Whether two values say the same; the order of `required` and `enum` does not matter.
-fn is_same(one: &Value, other: &Value) -> bool {
+/// Whether two values say the same: the order of `required` and `enum` does not matter, nor whether 1 is 1.0.
+pub(crate) fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len() && one.iter().all(|value| other.iter().any(|it| is_same(value, it)))
         }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| is_same(value, other)))
+        }
+        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
         (one, other) => one == other,
     }
 }
@@ -137,5 +147,8 @@ mod tests {
         ];
         assert_eq!(schema_changes(&listed, &shown), expected);
         assert_eq!(schema_changes(&listed, &listed), [""; 0]);
+        assert_eq!(schema_changes(&listed, &Value::Null), ["its input schema is left out"]);
+        assert_eq!(schema_changes(&json!({ "type": "object" }), &Value::Null), [""; 0]);
+        assert!(is_same(&json!({ "a": [1, "b"] }), &json!({ "a": ["b", 1.0] })) && !is_same(&json!(1), &json!(2)));
     }
 }

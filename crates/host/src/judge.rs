@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     Asked, HostEnd, HostOutcome, WalkedTool,
     asked::ShownResult,
-    definition::{description_change, kept, schema_changes},
+    definition::{description_change, is_same, kept, schema_changes},
 };
 
 /// How much of a text is shown.
@@ -89,14 +89,13 @@ fn connection(sent: &[Sent<'_>]) -> Option<HostConnection> {
     let opened = requests().filter(|it| is_greeting(&it.message["method"]));
     let (greeting, result) = opened
         .filter_map(|it| Some((it, &answer(it.message)?.message["result"])))
-        .filter(|(_, result)| result.is_object())
-        .next_back()?;
+        .rfind(|(_, result)| result.is_object())?;
     let (params, meta) = (&greeting.message["params"], &greeting.message["params"]["_meta"]);
     let of = |plain: &str, name: &str| if params[plain].is_null() { meta[name].clone() } else { params[plain].clone() };
     let client = of("clientInfo", META_CLIENT_INFO);
     let named = |key: &str| client[key].as_str().unwrap_or_default().to_owned();
-    let versions = requests().filter_map(|it| it.message["params"]["_meta"][META_VERSION].as_str());
-    let protocol = result["protocolVersion"].as_str().or(versions.last()).unwrap_or_default().to_owned();
+    let mut versions = requests().filter_map(|it| it.message["params"]["_meta"][META_VERSION].as_str());
+    let protocol = result["protocolVersion"].as_str().or(versions.next_back()).unwrap_or_default().to_owned();
     let mut methods: Vec<String> = Vec::new();
     for method in requests().filter_map(|it| it.message["method"].as_str()) {
         if !methods.iter().any(|known| known == method) {
@@ -150,7 +149,8 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
     let mut changes = Vec::new();
     let arrived = &call["params"]["arguments"];
     let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-    if *arrived != arguments && !(is_empty(arrived) && is_empty(&arguments)) {
+    let is_whole = is_same(arrived, &arguments) || (is_empty(arrived) && is_empty(&arguments));
+    if !is_whole {
         changes.push(format!("the server got the arguments {arrived}, and the model wrote {arguments}"));
     }
     let answer = sent.iter().find(|it| it.direction == Direction::ServerToClient && it.message["id"] == call["id"]);
