@@ -24,6 +24,7 @@ impl Profile {
                         effect: rule.effect.clone(),
                         source: rule.source.clone(),
                         seen: rule.seen.clone(),
+                        measured: rule.measured.clone(),
                     }));
                 }
             }

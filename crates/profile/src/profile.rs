@@ -11,7 +11,7 @@ use crate::{
 use rehearse_client_configs::dialect;
 use rehearse_document::{Fields, Node, Problems, Source, parse_yaml};
 use rehearse_protocol::Transport;
-use rehearse_report::profile::{ProfileKind, RuleLevel};
+use rehearse_report::profile::{Measurement, ProfileKind, RuleLevel};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -83,6 +83,7 @@ pub(crate) struct Rule {
     pub(crate) effect: String,
     pub(crate) source: String,
     pub(crate) seen: String,
+    pub(crate) measured: Option<Measurement>,
 }
 
 impl Profile {
@@ -146,8 +147,9 @@ impl Profile {
     /// Its rules as the table of a page in Markdown.
     pub fn to_markdown(&self) -> String {
         let row = |rule: &Rule| {
-            let Rule { id, effect, source, seen, level, .. } = rule;
-            format!("| `{id}` | {} | {effect} | [{seen}]({source}) |\n", level.as_str())
+            let Rule { id, effect, source, seen, level, measured, .. } = rule;
+            let measured = measured.as_ref().map(|it| format!(", {it}")).unwrap_or_default();
+            format!("| `{id}` | {} | {effect} | [{seen}]({source}){measured} |\n", level.as_str())
         };
         let rows: String = self.rules.iter().map(row).collect();
         format!("| rule | level | what happens | seen |\n| --- | --- | --- | --- |\n{rows}")
@@ -192,6 +194,12 @@ fn check_version(version: &Node) -> Result<(), Problems> {
     }
 }
 
+fn measurement(node: &Node) -> Result<Measurement, Problems> {
+    let fields = KEYS.fields(node, "measurement")?;
+    let text = |key: &str| -> Result<String, Problems> { Ok(fields.required(key)?.str()?.to_owned()) };
+    Ok(Measurement { version: text("version")?, date: text("date")? })
+}
+
 impl HostIdentity {
     fn read(node: &Node) -> Result<HostIdentity, Problems> {
         let fields = KEYS.fields(node, "client")?;
@@ -230,6 +238,7 @@ impl Rule {
             effect: text("effect")?,
             source: text("source")?,
             seen: text("seen")?,
+            measured: fields.read("measured", measurement)?,
         })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::{keys::KEYS, text_limit::TextLimit};
 use rehearse_document::{
     Node, Problems,
-    json_schema::{Subschema, subschemas},
+    json_schema::{Subschema, first_mistake, subschemas},
     nearest,
 };
 
@@ -63,8 +63,10 @@ pub(crate) enum SchemaLimit {
     RootType(String),
     /// What the names of properties in these schemas must be.
     PropertyName(TextLimit, Depth),
-    /// No `true` or `false` as a schema.
-    BooleanSchemas,
+    /// No `true` or `false` as a schema; at the root, as that of a property.
+    BooleanSchemas(Depth),
+    /// Valid JSON Schema 2020-12.
+    Valid,
     References(References),
     /// The only dialects of `$schema`.
     Dialects(Vec<String>),
@@ -98,13 +100,14 @@ impl SchemaLimit {
                 &[("external", References::External), ("recursive", References::Recursive), ("any", References::Any)],
             )?),
             "dialects" => SchemaLimit::Dialects(texts()?),
+            "valid" => choice(value, &[("2020-12", SchemaLimit::Valid)])?,
             _ if !value.bool()? => return Err(value.problem(format!("`{}` must be true", entry.key)).into()),
             "typeLists" => SchemaLimit::TypeLists,
             "nullType" => SchemaLimit::NullType,
             "closed" => SchemaLimit::Closed,
             "allRequired" => SchemaLimit::AllRequired,
             "noProperties" => SchemaLimit::NoProperties,
-            _ => SchemaLimit::BooleanSchemas,
+            _ => SchemaLimit::BooleanSchemas(depth),
         })
     }
 
@@ -126,8 +129,17 @@ impl SchemaLimit {
                 let count = count(schema, |it| it.get("enum")?.as_array().map(Vec::len));
                 (count > *max).then(|| format!("has {count} values in its enums, and {max} are allowed"))
             }
-            SchemaLimit::BooleanSchemas => {
+            SchemaLimit::BooleanSchemas(Depth::Root) => {
+                let mut properties = schema["properties"].as_object()?.iter();
+                let (name, value) = properties.find(|(_, value)| value.is_boolean())?;
+                Some(format!("has {value} as the schema of the property {name}"))
+            }
+            SchemaLimit::BooleanSchemas(_) => {
                 has_boolean_schema(schema).then(|| "has true or false in place of a schema".to_owned())
+            }
+            SchemaLimit::Valid => {
+                let mistake = first_mistake(schema)?;
+                Some(format!("is not valid JSON Schema 2020-12 at {mistake}"))
             }
             SchemaLimit::References(References::Recursive) => {
                 is_recursive(schema).then(|| "refers to itself".to_owned())
@@ -238,10 +250,10 @@ impl SchemaLimit {
 }
 
 /// The value of a word.
-fn choice<T: Copy>(node: &Node, choices: &[(&str, T)]) -> Result<T, Problems> {
+fn choice<T: Clone>(node: &Node, choices: &[(&str, T)]) -> Result<T, Problems> {
     let text = node.str()?;
     if let Some((_, value)) = choices.iter().find(|(name, _)| *name == text) {
-        return Ok(*value);
+        return Ok(value.clone());
     }
     let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
     let near = nearest(text, &names).map(|near| format!("did you mean {near}?"));

@@ -106,7 +106,8 @@ fn schemas(limit: &SchemaLimit) -> [Json; 2] {
             let [bad, good] = texts(limit).map(|name| name.expect("a name"));
             return [bad, good].map(|name| json!({ "properties": { name: {} } }));
         }
-        SchemaLimit::BooleanSchemas => below(json!(true)),
+        SchemaLimit::BooleanSchemas(_) => below(json!(true)),
+        SchemaLimit::Valid => below(json!({ "type": "datetime" })),
         SchemaLimit::References(References::External) => below(json!({ "$ref": "https://a.example/schema" })),
         SchemaLimit::References(_) => {
             json!({ "$defs": { "n": { "properties": { "n": { "$ref": "#/$defs/n" } } } }, "$ref": "#/$defs/n" })
@@ -272,6 +273,29 @@ fn each_rule_has_a_server_that_breaks_it_and_one_that_keeps_it() {
 }
 
 #[test]
+fn only_what_hosts_refuse_is_a_boolean_property_or_not_valid() {
+    let broken = |limit: &str, schema: &Json| {
+        let node = rehearse_document::parse_yaml(&Source::new("a", limit)).expect("YAML");
+        SchemaLimit::read(&node).expect("a limit").violation(schema)
+    };
+    let of = |schema: Json| json!({ "type": "object", "properties": { "a": schema }, "additionalProperties": false });
+    let at_root = |schema| broken("{ booleanSchemas: true, at: root }", &schema);
+    assert_eq!(at_root(of(json!(true))).as_deref(), Some("has true as the schema of the property a"));
+    assert_eq!(at_root(of(json!({ "prefixItems": [{}], "items": false }))), None);
+    assert_eq!(at_root(of(json!({ "properties": { "b": true } }))), None);
+    let valid = |schema| broken("{ valid: 2020-12 }", &schema);
+    let mistake = |at: &str| Some(format!("is not valid JSON Schema 2020-12 at {at}"));
+    assert_eq!(valid(of(json!({ "items": [{ "type": "string" }] }))), mistake("/properties/a/items"));
+    assert_eq!(valid(of(json!({ "exclusiveMinimum": true }))), mistake("/properties/a/exclusiveMinimum"));
+    assert_eq!(valid(of(json!({ "type": "datetime" }))), mistake("/properties/a/type"));
+    for kept in [json!(true), json!({ "$ref": "#/$defs/none" }), json!({ "prefixItems": [{}], "items": false })] {
+        assert_eq!(valid(of(kept)), None);
+    }
+    let other = json!({ "$schema": "http://json-schema.org/draft-07/schema#", "definitions": { "b": {} } });
+    assert_eq!(valid(other), None);
+}
+
+#[test]
 fn profiles_are_whole() {
     assert!(builtins().len() >= 18, "{}", builtins().len());
     assert!(builtins().iter().map(Profile::rule_count).sum::<usize>() >= 150);
@@ -282,6 +306,7 @@ fn profiles_are_whole() {
             let at = format!("{}: {}", profile.name, rule.id);
             assert!(rule.source.starts_with("https://") && !rule.source.contains(' '), "{at}: {}", rule.source);
             assert!(date.is_match(&rule.seen), "{at}: {}", rule.seen);
+            assert!(rule.measured.as_ref().is_none_or(|it| date.is_match(&it.date)), "{at}");
             assert!(rule.effect.ends_with('.') && rule.effect.len() < 200, "{at}: {}", rule.effect);
         }
     }

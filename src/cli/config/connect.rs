@@ -312,7 +312,7 @@ fn unknown_tools(
 fn unfit_tools(profile: Option<&Profile>, server: &str, definitions: Vec<Value>) -> Vec<(String, String)> {
     let Some(profile) = profile else { return Vec::new() };
     let findings = tool_findings(profile, Some(server), definitions);
-    let texts = findings.iter().map(|it| (it.sentence(), format!("seen {} in {}", it.seen, it.source)));
+    let texts = findings.iter().map(|it| (it.sentence(), it.evidence()));
     let mut texts: Vec<_> = texts.take(UNFIT).collect();
     if let (more @ 1.., Some((_, hint))) = (findings.len().saturating_sub(UNFIT), texts.last_mut()) {
         hint.push_str(&format!("; {more} more: `rehearse check --profile {} --verbose` shows all", profile.name));

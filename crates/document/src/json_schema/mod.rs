@@ -189,6 +189,12 @@ pub fn is_valid(schema: &Json) -> bool {
     jsonschema::meta::validator_for(schema).map_or(true, |meta| meta.is_valid(schema))
 }
 
+/// Where a schema is not valid JSON Schema 2020-12, as a JSON pointer.
+pub fn first_mistake(schema: &Json) -> Option<String> {
+    let error = jsonschema::draft202012::meta::validate(schema).err()?;
+    Some(error.instance_path().to_string())
+}
+
 /// Whether a text is a regular expression: of ECMA-262, as JSON Schema recommends, or as other languages write them.
 pub fn is_pattern(text: &str) -> bool {
     static ECMA: LazyLock<Option<Validator>> =

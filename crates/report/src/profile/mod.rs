@@ -85,6 +85,26 @@ pub struct ProfileFinding {
     pub source: String,
     /// When that was observed, such as `2026-03-01`.
     pub seen: String,
+    /// If it was tried as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measurement>,
+}
+
+/// A trial of a rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Measurement {
+    /// The version that was tried.
+    pub version: String,
+    /// When, such as `2026-03-01`.
+    pub date: String,
+}
+
+/// `measured with 1.2.3 on 2026-03-01`
+impl fmt::Display for Measurement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "measured with {} on {}", self.version, self.date)
+    }
 }
 
 /// A rule of which nothing was seen.
@@ -156,5 +176,13 @@ impl ProfileFinding {
     pub fn sentence(&self) -> String {
         let subject = self.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
         format!("{subject}{} {}", self.message, self.effect)
+    }
+
+    /// When the host was seen to do that, and where.
+    pub fn evidence(&self) -> String {
+        match &self.measured {
+            Some(measured) => measured.to_string(),
+            None => format!("seen {} in {}", self.seen, self.source),
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     Verdict,
     check::{CheckResult, CheckedServer, ConfigPlace},
     groups::grouped,
-    profile::{Fit, ProfileFinding, ProfileFit, RuleLevel},
+    profile::{Fit, Measurement, ProfileFinding, ProfileFit, RuleLevel},
 };
 
 /// How many messages of a rule are shown.
@@ -98,8 +98,11 @@ fn failures(profile: &ProfileFit) -> Vec<Failure> {
 }
 
 fn rule(finding: &ProfileFinding) -> Rule {
-    let help = Some(format!("Seen {}.", finding.seen));
-    Rule { text: finding.effect.clone(), help, link: finding.source.clone() }
+    let help = match &finding.measured {
+        Some(Measurement { version, date }) => format!("Measured with {version} on {date}."),
+        None => format!("Seen {}.", finding.seen),
+    };
+    Rule { text: finding.effect.clone(), help: Some(help), link: finding.source.clone() }
 }
 
 /// The findings at the entries of the servers in their configs.
@@ -154,7 +157,7 @@ fn item(profile: &ProfileFit, finding: &ProfileFinding) -> Case {
         name: format!("{subject}{}", finding.rule),
         outcome: of_finding(profile, finding),
         message: finding.sentence(),
-        details: format!("seen {} in {}", finding.seen, finding.source),
+        details: finding.evidence(),
         ..Case::default()
     }
 }
