@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build dist test lint bench compare soak fuzz scenarios interop nightly official examples packages demo book test-mcp-server windows static
+.PHONY: help build dist test lint bench compare soak fuzz scenarios interop hosts nightly official examples packages demo book test-mcp-server windows static
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
@@ -60,6 +60,10 @@ nightly: ## Check real servers against the specification, and say what got slowe
 	compare/run --against
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	interop/report/test
+
+hosts: ## Install real hosts, and run each with our probing servers; needs npm and Node 22
+	$(CARGO) build
+	interop/hosts/run
 
 official: ## Run the official MCP conformance suite against the mock; needs what interop needs
 	$(CARGO) build --bins --example conformance_client

@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 /// How many places are named.
 const NAMED: usize = 3;
+/// Behind a keyword that the model does not see.
+const LEFT_OUT: &str = " left out";
 /// What says nothing about the value that is described.
 const SILENT: [&str; 4] = ["$schema", "$id", "$comment", "title"];
 /// Where schemas stand that `$ref` leads to.
@@ -41,20 +43,33 @@ pub(crate) fn schema_changes(listed: &Value, shown: &Value) -> Vec<String> {
     }
     let mut found = Vec::new();
     compare(listed, listed, shown, "", 0, &mut found);
-    let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
-    for (what, place) in found {
-        match sentences.iter_mut().find(|(known, _)| *known == what) {
-            Some((_, places)) => places.push(place),
-            None => sentences.push((what, vec![place])),
-        }
-    }
-    let sentence = |(what, places): (String, Vec<String>)| {
+    let by_what = grouped(found.into_iter());
+    // What is lost at the same places is said once.
+    let by_places = grouped(by_what.into_iter().map(|(what, places)| (places, what)));
+    let sentence = |(places, what): (Vec<String>, Vec<String>)| {
         let more = places.len().saturating_sub(NAMED);
         let named = places.iter().take(NAMED).map(|it| if it.is_empty() { "the root" } else { it }).collect::<Vec<_>>();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("its input schema: {what} at {}{more}", named.join(", "))
+        let lost: Vec<_> = what.iter().filter_map(|what| what.strip_suffix(LEFT_OUT)).collect();
+        let changed = what.iter().filter(|what| !what.ends_with(LEFT_OUT)).cloned();
+        let verb = if lost.len() == 1 { "is" } else { "are" };
+        let lost = (!lost.is_empty()).then(|| format!("{} {verb}{LEFT_OUT}", lost.join(", ")));
+        let all: Vec<_> = lost.into_iter().chain(changed).collect();
+        format!("its input schema: {} at {}{more}", all.join("; "), named.join(", "))
     };
-    sentences.into_iter().map(sentence).collect()
+    by_places.into_iter().map(sentence).collect()
+}
+
+/// The values of each key, in the order of the first.
+fn grouped<K: PartialEq, V>(pairs: impl Iterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
 }
 
 /// Adds what differs: what it is, and where.
@@ -76,7 +91,7 @@ fn compare(root: &Value, listed: &Value, shown: &Value, place: &str, depth: usiz
     }
     for (key, value) in listed.iter().filter(|(key, _)| counts(key, shown)) {
         match shown.get(key) {
-            None => found.push((format!("`{key}` is left out"), place.to_owned())),
+            None => found.push((format!("`{key}`{LEFT_OUT}"), place.to_owned())),
             Some(other) if is_schema_map(key) || other.is_object() || value.is_object() => {
                 compare(root, value, other, &format!("{place}/{key}"), depth + 1, found);
             }
