@@ -64,7 +64,7 @@ pub(super) struct FuzzArgs {
     target: TargetArgs,
     #[command(flatten)]
     tools: ToolPermissionArgs,
-    /// Try only this tool; `*` stands for any text (repeatable) [default: all that the server has]
+    /// Try only this tool; `*` stands for any text (repeatable)
     #[arg(long = "tool", value_name = "NAME")]
     only: Vec<String>,
     /// How long the run may take
@@ -74,13 +74,13 @@ pub(super) struct FuzzArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     max_time: Option<Duration>,
     /// How many inputs each tool, prompt and so on gets at most
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     cases: Option<usize>,
     /// Seed of the random inputs
     #[arg(long, value_name = "N", default_value_t = 1, hide_short_help = true)]
     seed: u64,
     /// Send no texts that programs often mishandle, such as paths
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_hostile: bool,
     /// Print what would be sent, and exit
     #[arg(long)]
@@ -89,7 +89,7 @@ pub(super) struct FuzzArgs {
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
     /// Send its inputs first, and add those that found something
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", hide_short_help = true)]
     corpus: Option<PathBuf>,
     /// Also fail on warnings
     #[arg(long)]

@@ -47,8 +47,8 @@ Examples:
   rehearse host run claude-code codex --allow-tool add -- node server.js
   rehearse host run all --report hosts.html -- npx -y my-server
 
-The host gets a home of its own, a config with the server, and a scripted model in place of its own. It can reach \
-nothing but this machine, and needs no key. The model calls each tool once that has readOnlyHint, or that --allow-tool \
+The host gets a home of its own, a config with the server, and a scripted model in place of its own. It needs no \
+key, and its proxy lets nothing through. The model calls each tool once that has readOnlyHint, or that --allow-tool \
 names, and ends; with --model it follows your script, in which a tool has the name that the server gives it.
 
 A program is looked for in --hosts FOLDER, as FOLDER/HOST, and then in PATH. Nothing is installed.
@@ -100,7 +100,7 @@ struct RunArgs {
     #[arg(long, value_name = "SCRIPT")]
     model: Option<PathBuf>,
     /// What the host is asked to do
-    #[arg(long, value_name = "TEXT", default_value = PROMPT, hide_default_value = true)]
+    #[arg(long, value_name = "TEXT", default_value = PROMPT, hide_default_value = true, hide_short_help = true)]
     prompt: String,
     /// How long each host may run
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]

@@ -106,8 +106,7 @@ Examples:
   rehearse mock basic --listen 8888                         a mock server for your client
   rehearse check -- node server.js                          your server against the specification
   rehearse run scenarios/                                   snapshot tests of your server
-  rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server
-  rehearse validate-config .mcp.json                        mistakes in a config file"
+  rehearse mcp list-tools --http http://127.0.0.1:8888/mcp  a look at any server"
     };
 }
 

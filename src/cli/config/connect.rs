@@ -198,7 +198,7 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     let (reached, output) = Box::pin(listed(&config, stderr.clone(), cancel, release.is_some())).await;
     match reached {
         _ if cancel.is_cancelled() => of(Contact::Interrupted, Vec::new()),
-        Ok(Listed { info, names, prompts, definitions, unusable }) => {
+        Ok(Listed { info, names, prompts, mut definitions, unusable }) => {
             let mut described: Vec<_> = definitions.iter().filter_map(Described::of).collect();
             let mut findings = unknown_tools(&tools, &others, policy, &names);
             if let Some((release, root, _)) = &release {
@@ -217,6 +217,8 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
                     format!("`properties` in the input schema of `{tool}` is an array: many clients refuse the list");
                 finding(&text).hint("write {} for no properties, as PHP does with `new stdClass()`")
             }));
+            // One cause, one finding.
+            definitions.retain(|tool| !tool["inputSchema"]["properties"].is_array());
             findings.extend(unfit_tools(profile, &name.value, definitions).into_iter().map(|(text, hint)| {
                 codes::PROFILE.at(name.span, secrets.hidden(&text)).about(&*name.value).hint(hint)
             }));

@@ -18,6 +18,7 @@ use crate::cli::{
     terminal_user::TerminalUser,
 };
 use rehearse_client as client;
+use rehearse_client_configs::policy::Naming;
 use rehearse_document::nearest;
 use rehearse_hub::{ConnectionState, Discovery, RegisteredTool, Registry, ServerStatus};
 
@@ -98,12 +99,25 @@ fn near_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> Strin
     nearest(name, &names).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
 }
 
+/// Whether a name can be that of a tool of a server: its own name, or the one that the program makes of both.
+fn may_name(naming: Naming, server: &str, name: &str) -> bool {
+    match naming {
+        Naming::Bare => true,
+        Naming::Qualified(form) | Naming::Literal(form) => {
+            let prefix = form.split('{').next().unwrap_or_default();
+            prefix.is_empty() || !name.starts_with(prefix) || name.contains(server)
+        }
+    }
+}
+
 /// That no server of the session has the tool, as far as is known.
 pub(crate) fn no_tool(hub_session: &HubSession, registry: &Registry, name: &str) -> CommandError {
     let near = near_tool(hub_session, registry, name);
     let is_away = |(server, status): &(Arc<str>, ServerStatus)| {
         let is_one = !matches!(status.state, ConnectionState::Connected | ConnectionState::Disabled);
-        is_one && hub_session.names.contains(server)
+        let may_be_its =
+            || hub_session.hub.server(server).is_ok_and(|member| may_name(member.policy.naming, server, name));
+        is_one && hub_session.names.contains(server) && may_be_its()
     };
     if let Some((server, ServerStatus { state, .. })) = hub_session.hub.status().into_iter().find(is_away) {
         let state = state.to_string().to_lowercase();
