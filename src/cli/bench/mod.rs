@@ -99,8 +99,8 @@ latency begins when its request was due.
 With --shard 2/5, this machine sends a fifth of the load, 1000 requests per second. `rehearse report` merges the \
 results of all five.
 
-Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'. With --against, a bound \
-may be `base`, the same figure of that result: 'p95 > base*1.15'. Then only the conditions decide the exit code.
+Conditions are on p50, p99.9, mean, max, rate, errors and late: 'p99 > 50ms', 'errors > 0.1%'. With --against, \
+`base` is the same figure of that result, and only conditions count: 'p95 > base*1.15'.
 
 Exit codes:
   0  measured    1  a condition of --fail-if is true, or the server has become slower than --against
@@ -181,7 +181,7 @@ struct CommonArgs {
     /// Fail if this is true of any measure (repeatable)
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Threshold>,
-    /// Fail if a server is slower than in this result, a file of --format json
+    /// Fail if a server is slower than in this result of --format json
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     #[command(flatten)]

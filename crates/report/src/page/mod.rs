@@ -150,7 +150,7 @@ fn totals(counts: &[(Outcome, usize)]) -> Markup {
         @if all > 0 {
             svg class="totals" viewBox={ "0 0 " (all) " 1" } preserveAspectRatio="none" role="img" aria-label="Share of each outcome" {
                 @for (outcome, from, count) in parts {
-                    rect class=(outcome) x=(from) y="0" width=(count) height="1" { title { (count) " " (outcome.phrase()) } }
+                    rect class=(outcome) x=(from) y="0" width=(count) height="1" {}
                 }
             }
         }
