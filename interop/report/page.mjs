@@ -35,16 +35,16 @@ async function test(name, body, { file = 'page.html', fragment = '', ...options 
 
 const titles = page => page.locator(`${FAILURE}:visible > summary b`).allTextContents();
 const filter = (page, text) => page.locator('#filter').fill(text);
-const rows = page => page.locator('.matrix tbody tr:not(.hidden) th').allTextContents();
-const heads = page => page.locator('#m0 ~ .wide thead tr:last-child th:visible').allTextContents();
+const rows = page => page.locator('.area .matrix tbody tr:not(.hidden) th').allTextContents();
+const heads = page => page.locator('#m0 ~ .brief .wide thead tr:last-child th[data-protocol]:visible').allTextContents();
 const current = page => page.locator(`${FAILURE}.at`).getAttribute('id');
 const fragment = page => new URL(page.url()).hash;
 
 await test('the verdict, the counts and every part of a failure', async page => {
-  assert.equal(await page.locator('h1 .verdict').textContent(), 'could not run');
+  assert.equal(await page.locator('h1 .verdict').textContent(), 'not everything could run');
   assert.match(await page.locator('.counts').first().textContent(), /^Scenarios 13 cells: 5 failed, 7 passed, 1 not applicable/);
   const groups = await page.locator('section:first-of-type h3').allTextContents();
-  assert.deepEqual(groups.map(text => text.split(' ')[0]), ['What', 'Warnings', 'All']);
+  assert.deepEqual(groups.map(text => text.split(' ')[0]), ['Scenarios', 'What', 'Warnings']);
   const text = await page.locator('#f1').innerText();
   for (const part of ['hostile: call text', '4 places', 'hostile:5 in', 'http/2026-07-28', 'differs from the snapshot', 'scenarios/hostile.yaml:5',
     '5 ▶   - call: { tool: text }', '- snapshot + this run', '-       "text": "fine",', '+       "text": "<x-hostile', 'Traffic', '→', '←',
@@ -82,7 +82,7 @@ await test('the policy refuses every request', async (page, events) => {
     document.body.append(Object.assign(document.createElement('style'), { textContent: 'body { display: none }' }));
   }));
   assert.deepEqual(await blocked, ['connect-src', 'img-src', 'script-src-elem', 'style-src-elem']);
-  assert.equal(await page.title(), 'rehearse: could not run');
+  assert.equal(await page.title(), '✗ hostile: call text and 8 more · rehearse');
   assert.ok(events.every(event => event.includes('Content Security Policy')), events.join('\n'));
   events.length = 0;
 });
@@ -92,12 +92,12 @@ await test('the filter takes text, status, transport and protocol', async page =
   await filter(page, 'DEAD: standard');
   assert.deepEqual(await titles(page), ['dead: discover']);
   await filter(page, 'status:warning');
-  assert.deepEqual([...new Set(await titles(page))], ['tools.call.structured-has-text']);
+  assert.deepEqual([...new Set(await titles(page))], ['Structured content is also there as text.']);
   assert.ok((await rows(page)).includes('tools.call.structured-has-text') && !(await rows(page)).includes('fine'));
   await filter(page, 'transport:http');
   assert.deepEqual(await heads(page), ['2025-11-25', '2026-07-28']);
   assert.ok((await titles(page)).includes('hostile: call text') && !(await titles(page)).includes('dead: discover'));
-  assert.equal(await page.locator('#m0 ~ .wide colgroup + colgroup:not(.hidden)').count(), 1);
+  assert.equal(await page.locator('#m0 ~ .brief .wide colgroup + colgroup:not(.hidden)').count(), 1);
   await filter(page, 'protocol:2026');
   assert.deepEqual(await heads(page), ['2026-07-28', '2026-07-28', '2026-07-28', '2026-07-28']);
   assert.ok(!(await titles(page)).includes('dead: discover'));
@@ -112,7 +112,7 @@ await test('the filter takes text, status, transport and protocol', async page =
 
 await test('the fragment has the state, and restores it', async page => {
   await filter(page, 'status:failed transport:stdio');
-  await page.locator('#m0 ~ .wide tr', { hasText: 'hostile' }).locator('a').first().click();
+  await page.locator('#m0 ~ .brief .wide tr', { hasText: 'hostile' }).locator('a').first().click();
   assert.equal(fragment(page), '#q=status%3Afailed+transport%3Astdio&at=f1');
   const state = async () => [await page.locator('#filter').inputValue(), await titles(page), await rows(page), await current(page)];
   const before = await state();
@@ -127,15 +127,15 @@ await test('an unknown fragment does no harm', page => page.waitForSelector('#fi
 
 await test('a cell leads to its failure, the head to the table', async page => {
   await page.locator('#f1 > summary').click();
-  await page.locator('#m0 ~ .wide tr', { hasText: 'hostile' }).locator('a').nth(3).click();
+  await page.locator('#m0 ~ .brief .wide tr', { hasText: 'hostile' }).locator('a').nth(3).click();
   assert.deepEqual([fragment(page), await current(page)], ['#f1', 'f1']);
   const isInView = selector => page.locator(selector).evaluate(it => {
     const top = it.getBoundingClientRect().top;
     return top >= document.getElementById('tools').getBoundingClientRect().bottom && top < innerHeight;
   });
   assert.ok(await isInView('#f1') && await page.locator('#f1').evaluate(it => it.open));
-  await page.getByRole('link', { name: 'table of all cells' }).click();
-  assert.ok(await isInView('#m0'));
+  await page.locator('.counts a').first().click();
+  assert.ok(await isInView('#s0'));
 });
 
 await test('keys', async page => {
@@ -167,9 +167,9 @@ await test('keys', async page => {
 await test('everything is there without scripts', async page => {
   assert.equal(await page.locator('#tools').isVisible(), false);
   const text = await page.locator('body').innerText();
-  for (const part of ['could not run', '5 failed, 7 passed', 'hostile: call text', '-       "text": "fine",', 'Do it again'])
+  for (const part of ['not everything could run', '5 failed, 7 passed', 'hostile: call text', '-       "text": "fine",', 'Do it again'])
     assert.ok(text.includes(part), part);
-  assert.equal(await page.locator('#m0 ~ .wide tr', { hasText: 'hostile' }).locator('a').first().getAttribute('href'), '#f1');
+  assert.equal(await page.locator('#m0 ~ .brief .wide tr', { hasText: 'hostile' }).locator('a').first().getAttribute('href'), '#f1');
   const dead = page.locator(FAILURE, { hasText: 'dead: discover' });
   await dead.locator('summary').first().click();
   assert.ok(await dead.locator('.wire').isVisible());
