@@ -25,7 +25,7 @@ use rehearse_client::{CallOptions, ConnectOptions, Listing, ServerParams, Sessio
 use rehearse_client_configs::headless::{Headless, Package, Registry, headless_hosts, not_headless, read_host};
 use rehearse_document::nearest;
 use rehearse_host::{HostError, HostEvidence, HostOptions, WalkedTool, judge, run_host, version_of, walk};
-use rehearse_llm::model::{ScriptedModel, scripted::LoadError};
+use rehearse_llm::model::ScriptedModel;
 use rehearse_protocol::Protocol;
 use rehearse_report::{
     Format, Layout, Verdict,
@@ -219,13 +219,17 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
 impl RunArgs {
     fn run(&self) -> Result<Exit, Failure> {
         self.output.check()?;
+        self.model.as_deref().map(super::model::load).transpose()?;
         let server = self.target.one("--stdio or --http")?;
         let hosts = self.selected()?;
         let stop = CancellationToken::new();
         let result = block_on_guarded(self.run_hosts(&server, &hosts, &stop))?;
         let Some(result) = result else { return Ok(Exit::CannotRun) };
-        let result = result.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
-        let verdict = if stop.is_cancelled() { Verdict::CannotRun } else { result.verdict };
+        let mut result = result.map_err(|error| Failure::cannot(server.resolved.secrets.hidden(&error)))?;
+        if stop.is_cancelled() {
+            result.verdict = Verdict::CannotRun;
+        }
+        let verdict = result.verdict;
         let results = Results { host: Some(result), ..Results::default() };
         self.output.write(results, &Layout { width: style::width(), ..Layout::default() })?;
         Ok(verdict.into())
@@ -324,8 +328,8 @@ impl RunArgs {
             })
             .collect();
         let model = match &self.model {
-            Some(script) => ScriptedModel::load(script).map_err(|error: LoadError| error.to_string())?,
-            None => walk(&walked),
+            Some(script) => ScriptedModel::load(script).map_err(|error| error.to_string())?,
+            None => walk(&walked).map_err(|wrong| wrong.to_string())?,
         };
         run.version = version_of(&program).await.ok().flatten();
         let options = HostOptions {
@@ -349,8 +353,9 @@ impl RunArgs {
                 },
                 &mut run,
             ),
-            Err(error @ HostError::Start { .. }) => run.error = Some(error.to_string()),
-            Err(error) => return Err(error.to_string()),
+            // It holds for every host.
+            Err(error @ HostError::Transport(_)) => return Err(error.to_string()),
+            Err(error) => run.error = Some(error.to_string()),
         }
         Ok(run)
     }

@@ -1,6 +1,11 @@
 //! `rehearse model`: a scripted model behind the APIs of Anthropic, OpenAI and Gemini.
 
-use std::{ffi::OsString, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::{
     Exit, Failure,
@@ -82,11 +87,17 @@ pub(super) fn run(args: ModelArgs) -> Result<Exit, Failure> {
     if let Some(wrong) = quoted_command(&args.command) {
         return Err(Failure::Usage(wrong));
     }
-    let model = ScriptedModel::load(&args.script).map_err(|error| match error {
+    let model = load(&args.script)?;
+    Ok(Console::run(|console| block_on_guarded(serve(args, model, console))))
+}
+
+/// # Errors
+/// The script cannot be read, or has mistakes.
+pub(super) fn load(script: &Path) -> Result<ScriptedModel, Failure> {
+    ScriptedModel::load(script).map_err(|error| match error {
         LoadError::Invalid(diagnostics) => Failure::Invalid(diagnostics),
         unreadable => Failure::Usage(unreadable.to_string()),
-    })?;
-    Ok(Console::run(|console| block_on_guarded(serve(args, model, console))))
+    })
 }
 
 async fn serve(args: ModelArgs, model: ScriptedModel, console: &Console) -> Result<Exit, Failure> {

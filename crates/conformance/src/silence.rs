@@ -24,7 +24,7 @@ pub(crate) fn is_alive_after(connection: &Connection<'_>, call: &Call<'_>) -> bo
     connection.calls().any(|later| later.request.place > call.request.place && later.is_served())
 }
 
-/// Takes back the violations that are only the absence of an answer which nobody can expect, whatever a judge thinks of it.
+/// Takes back the violations that are only the absence of an answer that cannot be expected, whatever a judge thinks of it.
 pub(crate) fn excuse(evidence: &Evidence<'_>, judgement: &mut Judgement) {
     let mut excused = None;
     judgement.violations.retain(|it| {

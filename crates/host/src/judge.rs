@@ -36,26 +36,24 @@ pub struct HostEvidence<'a> {
 }
 
 /// A message of the traffic.
-struct Sent<'t> {
+struct Sent {
+    /// The number of its connection: each has ids of its own.
+    connection: usize,
     direction: Direction,
-    transport: String,
-    message: &'t Value,
+    message: Value,
 }
 
 /// Completes the result of a host.
 pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
-    let parsed: Vec<(Direction, String, Value)> = evidence.outcome.traces.iter().flat_map(messages).collect();
-    let sent: Vec<_> = parsed
-        .iter()
-        .map(|(direction, transport, message)| Sent { direction: *direction, transport: transport.clone(), message })
-        .collect();
+    let sent: Vec<Sent> = evidence.outcome.traces.iter().enumerate().flat_map(messages).collect();
     let outcome = evidence.outcome;
     run.duration = outcome.duration;
     run.tried_to_reach.clone_from(&outcome.tried_to_reach);
     run.asked_after = outcome.asked_after.unwrap_or_default();
-    run.connection = connection(&sent);
+    run.connection = connection(evidence, &sent);
     let asked = outcome.asked.iter().max_by_key(|asked| shown(evidence, asked));
     // A host that has not asked the model shows it nothing, whatever the reason is.
+    run.was_asked = asked.is_some();
     let tools = evidence.tools.iter().filter(|_| asked.is_some());
     run.tools = tools.map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
     let ours: Vec<_> = run.tools.iter().filter_map(|tool| tool.shown.as_deref()).collect();
@@ -67,29 +65,37 @@ pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
 }
 
 /// The messages of a connection, parsed.
-fn messages(trace: &Trace) -> Vec<(Direction, String, Value)> {
-    let transport = trace.transport().map(|it| it.to_string()).unwrap_or_default();
-    let parsed = trace.frames().filter_map(|frame| {
+fn messages((connection, trace): (usize, &Trace)) -> impl Iterator<Item = Sent> {
+    trace.frames().filter_map(move |frame| {
         let message = serde_json::from_slice(&frame.bytes).ok()?;
-        Some((frame.direction, transport.clone(), message))
-    });
-    parsed.collect()
+        Some(Sent { connection, direction: frame.direction, message })
+    })
 }
 
-/// What host and server have agreed on; `None` if the host did not ask for anything after it has greeted the server.
-fn connection(sent: &[Sent<'_>]) -> Option<HostConnection> {
+/// The response to a request on its connection.
+fn answer<'s>(sent: &'s [Sent], request: &Sent) -> Option<&'s Value> {
+    let id = Some(&request.message["id"]).filter(|id| !id.is_null())?;
+    let mut answers = sent.iter().filter(|it| it.connection == request.connection);
+    let is_answer = |it: &&Sent| {
+        it.direction == Direction::ServerToClient && it.message["id"] == *id && it.message["method"].is_null()
+    };
+    answers.find(is_answer).map(|it| &it.message)
+}
+
+/// Whether all that the host would have sent was seen: it ended by itself, and nothing was too much to be kept.
+fn is_whole(evidence: &HostEvidence<'_>) -> bool {
+    let HostOutcome { end, traces, .. } = evidence.outcome;
+    matches!(end, HostEnd::Exited(_)) && !traces.iter().any(Trace::is_full)
+}
+
+/// What host and server have agreed on; `None` if the server has answered no greeting.
+fn connection(evidence: &HostEvidence<'_>, sent: &[Sent]) -> Option<HostConnection> {
     let requests =
         || sent.iter().filter(|it| it.direction == Direction::ClientToServer && it.message["method"].is_string());
-    let answer = |request: &Value| {
-        let mut answers = sent.iter().filter(|it| it.direction == Direction::ServerToClient);
-        answers
-            .find(|it| !request["id"].is_null() && it.message["id"] == request["id"] && it.message["method"].is_null())
-    };
     let is_greeting = |method: &Value| method == "initialize" || method == "server/discover";
     let opened = requests().filter(|it| is_greeting(&it.message["method"]));
-    let (greeting, result) = opened
-        .filter_map(|it| Some((it, &answer(it.message)?.message["result"])))
-        .rfind(|(_, result)| result.is_object())?;
+    let (greeting, result) =
+        opened.filter_map(|it| Some((it, &answer(sent, it)?["result"]))).rfind(|(_, result)| result.is_object())?;
     let (params, meta) = (&greeting.message["params"], &greeting.message["params"]["_meta"]);
     let of = |plain: &str, name: &str| if params[plain].is_null() { meta[name].clone() } else { params[plain].clone() };
     let client = of("clientInfo", META_CLIENT_INFO);
@@ -103,7 +109,7 @@ fn connection(sent: &[Sent<'_>]) -> Option<HostConnection> {
         }
     }
     Some(HostConnection {
-        transport: greeting.transport.clone(),
+        transport: trace_transport(evidence, greeting.connection),
         protocol,
         client: format!("{} {}", named("name"), named("version")).trim().to_owned(),
         capabilities: of("capabilities", META_CLIENT_CAPABILITIES),
@@ -117,7 +123,12 @@ fn shown(evidence: &HostEvidence<'_>, asked: &Asked) -> usize {
     names.filter(|name| asked.tool(evidence.server, name).is_some()).count()
 }
 
-fn of_tool(evidence: &HostEvidence<'_>, tool: &Value, asked: Option<&Asked>, sent: &[Sent<'_>]) -> HostTool {
+fn trace_transport(evidence: &HostEvidence<'_>, connection: usize) -> String {
+    let trace = evidence.outcome.traces.get(connection);
+    trace.and_then(Trace::transport).map(|it| it.to_string()).unwrap_or_default()
+}
+
+fn of_tool(evidence: &HostEvidence<'_>, tool: &Value, asked: Option<&Asked>, sent: &[Sent]) -> HostTool {
     let name = tool["name"].as_str().unwrap_or_default();
     let found = asked.and_then(|asked| asked.tool(evidence.server, name));
     let changes = found.map(|found| {
@@ -129,38 +140,41 @@ fn of_tool(evidence: &HostEvidence<'_>, tool: &Value, asked: Option<&Asked>, sen
         name: name.to_owned(),
         shown: found.map(|found| found.name.clone()),
         changes: changes.unwrap_or_default(),
-        call: walked.zip(found).map(|(walked, found)| of_call(evidence, walked, &found.name, sent)),
+        call: walked.zip(found).and_then(|(walked, found)| of_call(evidence, walked, &found.name, sent)),
     }
 }
 
-/// What became of a call.
-fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: &[Sent<'_>]) -> HostCall {
-    let is_call = |it: &&Sent<'_>| {
-        let message = it.message;
+/// What became of a call; `None` if it may still have come.
+fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: &[Sent]) -> Option<HostCall> {
+    let is_call = |it: &&Sent| {
+        let message = &it.message;
         message["method"] == "tools/call"
             && message["params"]["name"] == *walked.name
             && it.direction == Direction::ClientToServer
     };
     let arguments = walked.arguments.clone();
-    let Some(call) = sent.iter().find(is_call).map(|it| it.message) else {
+    let Some(call) = sent.iter().find(is_call) else {
+        if !is_whole(evidence) {
+            return None;
+        }
         let got = result_of(evidence, shown).map(|seen| format!("the model got {}", quoted(seen.text.trim(), SHOWN)));
-        return HostCall { arguments, arrived: false, changes: got.into_iter().collect() };
+        return Some(HostCall { arguments, arrived: false, changes: got.into_iter().collect() });
     };
     let mut changes = Vec::new();
-    let arrived = &call["params"]["arguments"];
+    let arrived = &call.message["params"]["arguments"];
     let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-    let is_whole = is_same(arrived, &arguments) || (is_empty(arrived) && is_empty(&arguments));
-    if !is_whole {
+    let is_unchanged = is_same(arrived, &arguments) || (is_empty(arrived) && is_empty(&arguments));
+    if !is_unchanged {
         changes.push(format!("the server got the arguments {arrived}, and the model wrote {arguments}"));
     }
-    let answer = sent.iter().find(|it| it.direction == Direction::ServerToClient && it.message["id"] == call["id"]);
     let seen = result_of(evidence, shown);
-    match (answer, seen) {
-        (Some(answer), Some(seen)) => changes.extend(result_changes(answer.message, &seen)),
+    match (answer(sent, call), seen) {
+        (Some(answer), Some(seen)) => changes.extend(result_changes(answer, &seen)),
+        (_, None) if !is_whole(evidence) => {}
         (Some(_), None) => changes.push("its result did not come to the model".to_owned()),
         (None, _) => changes.push("the server did not answer the call".to_owned()),
     }
-    HostCall { arguments, arrived: true, changes }
+    Some(HostCall { arguments, arrived: true, changes })
 }
 
 /// The result of a tool as the model got it, without what differs from run to run.

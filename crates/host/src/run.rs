@@ -100,9 +100,9 @@ pub enum HostEnd {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostError {
-    /// Its folders or files cannot be made, or no port is free.
-    #[error("the home of the host cannot be made: {0}")]
-    Home(#[from] io::Error),
+    /// Its folders or files cannot be made, no port is free, or its process is lost.
+    #[error("the host cannot be run: {0}")]
+    Io(#[from] io::Error),
     /// The config cannot be written in its dialect.
     #[error("the config of the host cannot have the server: {0}")]
     Config(String),

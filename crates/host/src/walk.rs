@@ -1,5 +1,6 @@
 //! The script of a model that calls each tool once.
 
+use rehearse_document::{Diagnostics, Source};
 use rehearse_llm::model::ScriptedModel;
 use serde_json::{Value, json};
 
@@ -16,7 +17,10 @@ pub struct WalkedTool {
 
 /// A model that calls these tools, one after the other, and ends. What else a host asks of it, such as a title for the
 /// conversation, has none of the tools, and gets a word.
-pub fn walk(tools: &[WalkedTool]) -> ScriptedModel {
+///
+/// # Errors
+/// An argument has a template with a mistake: arguments of scripts are templates.
+pub fn walk(tools: &[WalkedTool]) -> Result<ScriptedModel, Diagnostics> {
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     let beside = json!({ "when": { "lacks": names }, "reply": "ok" });
     let calls = tools.iter().enumerate().map(|(number, WalkedTool { server, name, arguments })| {
@@ -27,6 +31,6 @@ pub fn walk(tools: &[WalkedTool]) -> ScriptedModel {
     let beside = (!names.is_empty()).then_some(beside);
     let rules: Vec<_> = beside.into_iter().chain(calls).chain([end]).collect();
     // JSON is YAML.
-    let source = rehearse_document::Source::new("walk", json!({ "rules": rules }).to_string());
-    ScriptedModel::parse(&source).unwrap_or_else(|wrong| panic!("the script is written here: {wrong}"))
+    let source = Source::new("walk", json!({ "rules": rules }).to_string());
+    ScriptedModel::parse(&source)
 }

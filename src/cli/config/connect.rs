@@ -253,7 +253,7 @@ async fn connect(candidate: Candidate, cancel: &CancellationToken) -> CandidateR
     }
 }
 
-/// The lines of standard error that say most: from the first that tells of an error on, without where in the code it was;
+/// The lines of standard error that say most: from the first that names an error on, without where in the code it was;
 /// else the last ones.
 fn telling(lines: &[String]) -> Vec<&str> {
     let has = |line: &str, words: &[&str]| {

@@ -68,6 +68,8 @@ pub struct HostRun {
     /// Why the host could not be run, or ended before its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether it has asked the model anything. If not, it shows nothing of the server.
+    pub was_asked: bool,
 }
 
 /// What a host and a server agreed on.
@@ -132,6 +134,7 @@ impl HostRun {
             printed: Vec::new(),
             tried_to_reach: Vec::new(),
             error: None,
+            was_asked: false,
         }
     }
 
@@ -148,6 +151,7 @@ impl HostRun {
         let mut calls = self.tools.iter().filter_map(|tool| tool.call.as_ref()).peekable();
         let is_refused = calls.peek().is_some() && calls.all(|call| !call.arrived);
         self.fit = match () {
+            () if !self.was_asked => None,
             () if self.connection.is_none() && self.error.is_some() => None,
             () if self.connection.is_none() || is_refused || !(is_shown || self.tools.is_empty()) => Some(Fit::Blocked),
             () if self.tools.iter().any(is_changed) => Some(Fit::Degraded),
@@ -157,13 +161,15 @@ impl HostRun {
 }
 
 impl HostResult {
-    /// Decides the verdict: failed if the server is blocked in a host, and not run if no host could be.
+    /// Decides the verdict: failed if the server is blocked in a host, not run if a host could not be, and incomplete if one did not
+    /// come to its end.
     pub fn decide(&mut self) {
         let has = |fit| self.hosts.iter().any(|host| host.fit == fit);
         self.verdict = match () {
             () if has(Some(Fit::Blocked)) => Verdict::Failed,
             () if has(None) => Verdict::CannotRun,
             () if self.hosts.is_empty() => Verdict::NothingTested,
+            () if self.hosts.iter().any(|host| host.error.is_some()) => Verdict::Incomplete,
             () => Verdict::Passed,
         };
     }
