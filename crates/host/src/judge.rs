@@ -273,3 +273,84 @@ fn error(evidence: &HostEvidence<'_>) -> Option<String> {
         HostEnd::Exited(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_client_configs::headless::headless_hosts;
+    use rehearse_report::profile::Fit;
+    use serde_json::json;
+
+    use super::*;
+    use crate::asked::ShownTool;
+
+    /// A connection: messages of the client and of the server.
+    fn connection_of(messages: &[(Direction, Value)]) -> Trace {
+        let mut trace = Trace::default();
+        for (direction, message) in messages {
+            trace.push_frame(Duration::ZERO, *direction, message.to_string().into());
+        }
+        trace
+    }
+
+    /// What is said of a host that starts the server twice: the first process only lists, with the ids of the second.
+    fn judged(end: HostEnd, has_call: bool, has_asked: bool) -> HostRun {
+        use Direction::{ClientToServer as Up, ServerToClient as Down};
+        let hello = || (Up, json!({ "id": 1, "method": "initialize", "params": { "clientInfo": { "name": "h" } } }));
+        let welcome = || (Down, json!({ "id": 1, "result": { "protocolVersion": "2025-11-25" } }));
+        let list = [
+            hello(),
+            welcome(),
+            (Up, json!({ "id": 2, "method": "tools/list" })),
+            (Down, json!({ "id": 2, "result": { "tools": [] } })),
+        ];
+        let call = [
+            hello(),
+            welcome(),
+            (Up, json!({ "id": 2, "method": "tools/call", "params": { "name": "t", "arguments": {} } })),
+            (Down, json!({ "id": 2, "method": "ping" })),
+            (Down, json!({ "id": 2, "result": { "content": [{ "type": "text", "text": "fine" }] } })),
+        ];
+        let tool = ShownTool { name: "mcp__s__t".into(), description: None, schema: json!({ "type": "object" }) };
+        let result = ShownResult { tool: tool.name.clone(), text: "other".into(), has_media: false, is_error: false };
+        let asked = Asked { tools: vec![tool], results: has_call.then_some(result).into_iter().collect() };
+        let outcome = HostOutcome {
+            traces: vec![connection_of(&list), connection_of(if has_call { &call } else { &call[..2] })],
+            asked: if has_asked { vec![asked] } else { Vec::new() },
+            asked_after: None,
+            output: [String::new(), String::new()],
+            logs: Vec::new(),
+            tried_to_reach: Vec::new(),
+            end,
+            duration: Duration::ZERO,
+        };
+        let (_, _, headless) = headless_hosts().next().expect("a host");
+        let walked = [WalkedTool { server: "s".into(), name: "t".into(), arguments: json!({}) }];
+        let tools = [json!({ "name": "t", "inputSchema": { "type": "object" } })];
+        let mut run = HostRun::new("h", "H");
+        judge(&HostEvidence { headless, server: "s", tools: &tools, walked: &walked, outcome: &outcome }, &mut run);
+        run
+    }
+
+    #[test]
+    fn an_answer_is_that_of_the_own_connection() {
+        let run = judged(HostEnd::Exited(Some(0)), true, true);
+        let call = run.tools[0].call.as_ref().expect("a call");
+        assert_eq!(call.changes, ["its text does not come to the model"]);
+        assert_eq!(run.fit, Some(Fit::Degraded));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_no_fault() {
+        let refused = judged(HostEnd::Exited(Some(0)), false, true);
+        assert_eq!(
+            (refused.fit, refused.tools[0].call.as_ref().map(|call| call.arrived)),
+            (Some(Fit::Blocked), Some(false))
+        );
+        let late = judged(HostEnd::TimedOut, false, true);
+        assert!(late.tools[0].call.is_none() && late.error.is_some(), "{late:?}");
+        let silent = judged(HostEnd::NeverAsked, false, false);
+        assert_eq!((silent.fit, silent.tools.len()), (None, 0));
+    }
+}
