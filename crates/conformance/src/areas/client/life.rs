@@ -173,18 +173,10 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
     ("client-life.caps.honest-sampling", |e, j| honest(e, j, SAMPLE, "sampling")),
     ("client-life.caps.honest-elicitation", |e, j| honest(e, j, ELICIT, "elicitation")),
     ("client-life.caps.undeclared-refused", |e, j| {
-        for (method, capability) in [(ROOTS, "roots"), (SAMPLE, "sampling"), (ELICIT, "elicitation")] {
-            let is_undeclared = |it: &Asked<'_>| it.declared.is_object() && it.declared.get(capability).is_none();
-            for asked in answered(e).into_iter().filter(|it| it.method == method && is_undeclared(it)) {
-                j.check_at(asked.result.is_none(), Some(method), asked.places, || "a result");
-                // What gives nothing is nearly a refusal.
-                let is_empty = |it: &Value| {
-                    matches!(it["action"].as_str(), Some("decline" | "cancel")) || it["roots"] == serde_json::json!([])
-                };
-                j.at_level_if(asked.result.is_some_and(is_empty), Level::Derived);
-            }
-        }
+        undeclared(e, j, ROOTS, "roots");
+        undeclared(e, j, ELICIT, "elicitation");
     }),
+    ("client-life.caps.undeclared-sampling", |e, j| undeclared(e, j, SAMPLE, "sampling")),
     ("client-life.caps.experimental-object", |e, j| shapes::judge(e, j, "client-life.caps.experimental-object")),
     ("client-life.clientinfo.icons", |e, j| {
         icons(e, j, |icon| Some(is_icon_url(icon["src"].as_str().unwrap_or_default())));
@@ -232,6 +224,19 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
 ];
+
+/// Checks that a client declares what it serves.
+fn undeclared(e: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {
+    let is_undeclared = |it: &Asked<'_>| it.declared.is_object() && it.declared.get(capability).is_none();
+    for asked in answered(e).into_iter().filter(|it| it.method == method && is_undeclared(it)) {
+        j.check_at(asked.result.is_none(), Some(asked.method), asked.places, || "a result");
+        // What gives nothing is nearly a refusal.
+        let is_empty = |it: &Value| {
+            matches!(it["action"].as_str(), Some("decline" | "cancel")) || it["roots"] == serde_json::json!([])
+        };
+        j.at_level_if(asked.result.is_some_and(is_empty), Level::Derived);
+    }
+}
 
 /// Checks that a client serves what it declares.
 fn honest(e: &Evidence<'_>, j: &mut Judgement, method: &str, capability: &str) {

@@ -11,7 +11,7 @@ use super::super::meta::{is_name, is_prefix};
 use super::common::{CAPABILITIES, META, all_modern, bounded, get_after, header, header_text, is_same, modern};
 use super::{completes, ignores_list};
 use crate::areas::query::Query;
-use crate::{Call, Connection, Evidence, Judgement, Level, evidence::VERSION_POINTER, shapes};
+use crate::{Call, Connection, Evidence, Judgement, evidence::VERSION_POINTER, shapes};
 
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 /// As many processes with one request each are no accident.
@@ -74,7 +74,6 @@ pub(in crate::areas) const JUDGES: &[(&str, Judge)] = &[
             let Some(modes) = call.request.at(CAPABILITIES)["elicitation"].as_object() else { continue };
             let holds = modes.is_empty() || modes.contains_key("form") || modes.contains_key("url");
             j.check(holds, call.request, || format!("`elicitation` with {:?}", modes.keys().collect::<Vec<_>>()));
-            j.at_level_if(!holds, Level::Derived);
         }
     }),
     ("client-modern.meta.extension-ids", |e, j| {
@@ -238,7 +237,6 @@ fn declares(e: &Evidence<'_>, j: &mut Judgement, capability: &str, method: &str)
                 let declared = [call, next].map(|it| it.request.at(CAPABILITIES).get(capability).is_some());
                 let places = vec![call.request.place, next.request.place];
                 j.check_at(declared == [true; 2], Some(method), places, || format!("no `{capability}`"));
-                j.at_level_if(declared[0] != declared[1], Level::Derived);
             }
         }
     }
