@@ -193,7 +193,15 @@ mod tests {
             client_sdks([&trace])
         };
         assert_eq!(answered(r#"{"code":-32600,"message":"List roots not supported"}"#), ["Python SDK"].into());
-        assert_eq!(answered(r#"{"code":-32601,"message":"Method not found"}"#), [].into());
+        assert_eq!(
+            answered(r#"{"code":-32602,"message":"Invalid request parameters","data":""}"#),
+            ["Python SDK"].into()
+        );
+        for of_others in
+            ["-32601,\"message\":\"Method not found\"", "-32602,\"message\":\"Invalid request parameters\""]
+        {
+            assert_eq!(answered(&format!("{{\"code\":{of_others}}}")), [].into());
+        }
         let (mut legacy, batch) = (Trace::default(), r#"[{"jsonrpc":"2.0","id":"b","method":"ping"}]"#);
         for (direction, at, text) in [
             (Direction::ClientToServer, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#),
