@@ -204,7 +204,7 @@ fn commands_and_a_model_make_the_client_work() {
     let args = ["check", "client", "--act", "clean", "--idle", "5s", "--model", "--", "sh", "-c", &agent];
     let run = Rehearse::new().args(args).run().code(0);
     let said = run.read("said");
-    assert!(said.contains("rehearse-clean__echo") && said.contains("Done."), "{said}");
+    assert!(said.contains("rehearse-clean__echo") && said.contains("done"), "{said}");
 }
 
 #[test]

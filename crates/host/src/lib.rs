@@ -14,9 +14,8 @@ mod logs;
 mod proxy;
 mod relay;
 mod run;
-mod walk;
 
 pub use asked::Asked;
 pub use judge::{HostEvidence, judge};
+pub use rehearse_llm::model::scripted::{WalkedTool, walk};
 pub use run::{HostEnd, HostError, HostOptions, HostOutcome, run_host, version_of};
-pub use walk::{WalkedTool, walk};

@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use rehearse_llm::endpoint::ModelEndpoint;
+use rehearse_llm::{
+    endpoint::{EndpointOptions, ModelEndpoint},
+    model::scripted::{WalkedTool, walk},
+};
+use rehearse_mock::script::ScriptError;
 use rehearse_system::{
     Signal,
     process::{ProcessChange, ProcessGroup},
@@ -16,7 +20,7 @@ use rehearse_system::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, model, trigger::TriggerRun};
+use super::{ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, trigger::TriggerRun};
 
 /// How often it is looked whether the client is idle.
 const LOOK: Duration = Duration::from_millis(100);
@@ -46,7 +50,7 @@ impl ClientOptions {
     pub(super) async fn run_act(&self, act: ActScript, must_connect: bool) -> Result<ActRun, ClientError> {
         let begun = Instant::now();
         let model = match self.has_model {
-            true => Some(model::start(&act.tools()).await?),
+            true => Some(start_model(&act).await?),
             false => None,
         };
         let runs: Vec<_> = self.triggers.iter().flat_map(|trigger| trigger.runs(&act)).collect();
@@ -134,6 +138,16 @@ impl ClientOptions {
         }
         Ok(ended)
     }
+}
+
+/// Serves a model that calls each tool of an act once.
+///
+/// # Errors
+/// It cannot be served.
+async fn start_model(act: &ActScript) -> Result<ModelEndpoint, ClientError> {
+    let walked = |(name, arguments)| WalkedTool { server: String::new(), name, arguments };
+    let model = walk(&act.tools().into_iter().map(walked).collect::<Vec<_>>()).map_err(ScriptError::Invalid)?;
+    ModelEndpoint::start(model, EndpointOptions::default()).await.map_err(ClientError::Model)
 }
 
 /// Whether a word of a command stands for the address of the mock, or for a variable with it.

@@ -18,7 +18,6 @@ mod environment;
 mod error;
 mod judge;
 mod merge;
-mod model;
 mod options;
 mod process_end;
 mod relay;

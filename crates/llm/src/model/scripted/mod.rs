@@ -20,6 +20,7 @@
 mod offered_tool;
 mod reply;
 mod rule;
+mod walk;
 
 use std::{
     collections::HashMap,
@@ -29,7 +30,10 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-pub use self::offered_tool::offered_name;
+pub use self::{
+    offered_tool::offered_name,
+    walk::{WalkedTool, walk},
+};
 use self::{reply::Reply, rule::Rule};
 use super::{Block, Delta, DeltaSink, Message, ModelError, Request, Response, StopReason, ToolCall, Usage, text_of};
 use rehearse_document::{

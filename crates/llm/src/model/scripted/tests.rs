@@ -77,6 +77,27 @@ async fn a_script_names_tools_as_their_server_does_and_counts_the_calls_of_a_con
 }
 
 #[tokio::test]
+async fn a_walk_calls_every_tool_by_the_name_that_the_agent_gives_it() {
+    let tool = |name: &str, arguments: Json| WalkedTool { server: String::new(), name: name.to_owned(), arguments };
+    let text = json!({ "text": "x" });
+    let model = walk(&[tool("it's", json!({})), tool("for-apps", text.clone()), tool("echo", text)]).expect("a model");
+    let options = GenerationOptions::default();
+    let offered = ["mcp__act__echo", "mcp__act__it's"].map(|name| ToolDefinition::new(name, RawValue::NULL));
+    let mut messages = vec![Message::user("Work.")];
+    // One that is not offered has another one in its place.
+    for expected in ["mcp__act__it's {}", "mcp__act__it's {}", r#"mcp__act__echo {"text":"x"}"#] {
+        let request = Request { system: None, messages: &messages, tools: &offered, options: &options };
+        let content = model.generate(&request, None).await.expect("an answer").content;
+        let Block::ToolCall(call) = &content[0] else { panic!("{content:?}") };
+        assert_eq!(format!("{} {}", call.name, call.arguments), expected);
+        messages.push(Message::Assistant { content });
+    }
+    let request = Request { system: None, messages: &messages, tools: &offered, options: &options };
+    assert_eq!(model.generate(&request, None).await.expect("an answer").content, [Block::text("done")]);
+    assert_eq!(ask(&model, &messages[..1]).await.expect("an answer").content, [Block::text("ok")]);
+}
+
+#[tokio::test]
 async fn a_conversation_that_no_rule_matches_is_an_error() {
     let model = model("rules: [{ when: { turn: 1, failed: false }, reply: a }]");
     let messages = [Message::user("x"), Message::Assistant { content: vec![Block::text("a")] }, result("t", "r")];
