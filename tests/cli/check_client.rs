@@ -196,6 +196,9 @@ fn commands_and_a_model_make_the_client_work() {
     let args = ["check", "client", "--act", "clean", "--idle", "300ms", "--drive", drive, "--", "sh", "-c", &list];
     let run = Rehearse::new().args(args).run().code(0);
     assert!(run.read("calls").starts_with("echo {\"text\":"), "{}", run.read("calls"));
+    let args = ["check", "client", "--act", "clean", "--idle", "300ms", "--drive", "exit 7", "--", "sh", "-c", &list];
+    let failed = Rehearse::new().args(args).run().code(3);
+    failed.stdout_has("incomplete: the command of --drive failed in every act: exit 7 (exit code 7)");
     let agent = format!(
         "echo Work | {} chat --model anthropic:m --base-url {{model_url}} --mcp-config {{config}} > said 2>&1; sleep 60",
         Rehearse::BINARY

@@ -176,8 +176,10 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if !args.sdk {
         checked.servers.iter_mut().for_each(CheckedServer::accept_sdk);
     }
+    let undriven = runs.iter().map(|run| run.undriven.as_deref()).collect::<Option<Vec<_>>>().unwrap_or_default();
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {
+        server.untried.extend(undriven.first().map(|why| format!("the command of --drive failed in every act: {why}")));
         server.target = words.join(" ");
         server.again = format!("rehearse check client{}", if args.sdk { " --sdk" } else { "" });
         server.command =

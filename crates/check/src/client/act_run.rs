@@ -56,13 +56,14 @@ impl ClientOptions {
         let runs: Vec<_> = self.triggers.iter().flat_map(|trigger| trigger.runs(&act)).collect();
         let mut server = ActServer::start(act, self.seed, ([127, 0, 0, 1], 0).into(), self.program.as_deref()).await?;
         let (name, log) = (server.name().to_owned(), server.path("stderr"));
-        let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect).await;
+        let mut undriven = None;
+        let ended = self.drive(&mut server, model.as_ref(), &runs, must_connect, &mut undriven).await;
         let said = said(&log);
         let mut run = server.finish(matches!(ended, Ok(Ended::Exited(_)))).await;
         if let Some(model) = model {
             model.stop(Duration::ZERO).await;
         }
-        (run.said, run.duration) = (said, begun.elapsed());
+        (run.said, run.duration, run.undriven) = (said, begun.elapsed(), undriven);
         run.exit_code = match ended? {
             Ended::Exited(code) => code,
             Ended::Idle => None,
@@ -77,7 +78,7 @@ impl ClientOptions {
         Ok(run)
     }
 
-    /// Runs the client until it ends, is idle, or has no time left.
+    /// Runs the client until it ends, is idle, or has no time left. `undriven` gets why a trigger has failed.
     ///
     /// # Errors
     /// It cannot be started, or does not connect.
@@ -87,6 +88,7 @@ impl ClientOptions {
         model: Option<&ModelEndpoint>,
         runs: &[TriggerRun],
         must_connect: bool,
+        undriven: &mut Option<String>,
     ) -> Result<Ended, ClientError> {
         let variables = variables(server, model);
         let mut words = self.command.iter().map(|word| filled(&word.to_string_lossy(), &variables));
@@ -110,6 +112,7 @@ impl ClientOptions {
                     is_driven = true;
                     if let Err(TriggerFailure { command, why }) = failure {
                         let (act, said) = (server.name().to_owned(), said(&log));
+                        *undriven = Some(format!("{command} ({why})"));
                         self.tell(ClientEvent::TriggerFailed { act, command, why, said });
                     }
                 }

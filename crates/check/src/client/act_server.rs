@@ -196,6 +196,7 @@ impl ActServer {
             traces,
             exit_code: None,
             said: String::new(),
+            undriven: None,
             duration: Duration::ZERO,
         }
     }

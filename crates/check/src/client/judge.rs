@@ -34,6 +34,8 @@ pub struct ActRun {
     pub exit_code: Option<i32>,
     /// The end of its standard error, with an introduction.
     pub said: String,
+    /// The first command of `--drive` that failed, and why.
+    pub undriven: Option<String>,
     /// How long it took.
     pub duration: Duration,
 }
@@ -292,6 +294,7 @@ mod tests {
             traces: Vec::new(),
             exit_code: Some(code),
             said: String::new(),
+            undriven: None,
             duration: Duration::ZERO,
         };
         let noted = |usual, code, verdict| {
