@@ -9,31 +9,44 @@ pub struct Act {
     pub script: &'static str,
 }
 
+/// Acts, each with its parts of the usual server, which are beside its file: `("name" "part"…)`, or `"name"` with all.
 macro_rules! acts {
-    ($($name:literal)*) => {
-        &[$(Act { name: $name, script: include_str!(concat!("../../acts/", $name, ".yaml")) }),*]
+    (@ ($name:literal $($part:literal)*)) => {
+        Act {
+            name: $name,
+            script: concat!(
+                include_str!(concat!("../../acts/", $name, ".yaml")),
+                $(include_str!(concat!("../../acts/usual/", $part, ".yaml")),)*
+            ),
+        }
     };
+    (@ $name:literal) => { acts!(@ ($name "tools" "lists")) };
+    ($($act:tt)*) => { &[$(acts!(@ $act)),*] };
 }
 
 /// Every act. The first one is `clean`: a server that does nothing unusual.
 pub const ACTS: &[Act] = acts! {
-    "clean" "only-tools" "only-resources" "pages" "json" "streams" "pieces" "large" "duplicates" "noise" "capability"
-    "instructions" "auth" "auth-openid" "auth-tenant" "auth-no-pkce" "auth-other-resource" "auth-other-issuer"
-    "auth-state" "auth-denied" "auth-iss-other" "auth-iss-missing" "auth-iss-unannounced" "auth-iss-slash"
-    "auth-no-registration" "auth-no-token" "auth-documents" "auth-script" "auth-expires" "auth-no-refresh" "auth-moves"
-    "auth-refuses" "auth-step-up" "auth-never-enough" "auth-old" "auth-dpop" "comments" "line-ends" "data-lines"
-    "no-space" "fields" "event-types" "bom" "notices" "unfinished" "resume" "resume-refused" "modern-ids" "stateless"
-    "odd-session" "session-lost" "sessions-lost" "media-type" "busy" "untyped" "odd-result" "nameless" "renamed"
-    "version-once" "no-version" "missing-capability" "unknown-method" "neutral-code" "stray-request" "headers"
-    "mismatch-once" "mismatch" "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-5" "legacy-6" "legacy-7"
-    "legacy-silent" "sse-late" "sse-foreign" "closed" "version-2024-11-05" "version-2025-03-26" "version-2025-06-18"
-    "version-2025-11-25" "version-unknown" "initialize-error" "initialize-slow" "odd-notifications" "strays"
-    "odd-cancellations" "odd-progress" "flood" "completed" "members" "reorder" "plain-tools" "odd-names" "same-names"
-    "broken-schema" "unknown-dialect" "huge-schema" "huge-description" "content" "content-unknown" "content-empty"
-    "structured" "error-data" "list-error" "contents" "silent-list" "silent-read" "silent-call" "slow-call"
-    "late-answers" "ttl-short" "ttl-negative" "same-cursor" "lost-page" "two-in-one" "canaries" "apps" "rounds" "roots"
-    "rounds-endless" "rounds-state" "tasks" "tasks-legacy" "listen-cut" "untagged" "changes" "burst" "page-required"
-    "cut-call" "stderr" "stderr-flood" "lingers" "deaf" "crash"
+    "clean" ("only-tools" "tool") ("only-resources") ("pages") "json" "streams" ("pieces") "large" "duplicates"
+    "noise" "capability" ("instructions") ("auth" "tool") ("auth-openid" "tool") ("auth-tenant" "tool")
+    ("auth-no-pkce" "tool") ("auth-other-resource" "tool") ("auth-other-issuer" "tool") ("auth-state" "tool")
+    ("auth-denied" "tool") ("auth-iss-other" "tool") ("auth-iss-missing" "tool") ("auth-iss-unannounced" "tool")
+    ("auth-iss-slash" "tool") ("auth-no-registration" "tool") ("auth-no-token" "tool") ("auth-documents" "tool")
+    ("auth-script" "tool") ("auth-expires" "tool") ("auth-no-refresh" "tool") ("auth-moves" "tool")
+    ("auth-refuses" "tool") ("auth-step-up") ("auth-never-enough") ("auth-old" "tool") ("auth-dpop" "tool") "comments"
+    "line-ends" "data-lines" "no-space" "fields" "event-types" "bom" ("notices" "lists") ("unfinished" "lists")
+    ("resume" "lists") ("resume-refused" "lists") "modern-ids" "stateless" "odd-session" "session-lost" "sessions-lost"
+    "media-type" "busy" "untyped" ("odd-result" "lists") "nameless" "renamed" "version-once" "no-version"
+    "missing-capability" "unknown-method" "neutral-code" "stray-request" ("headers") ("mismatch-once" "lists")
+    ("mismatch" "lists") "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-5" "legacy-6" "legacy-7" "legacy-silent" "sse-late" "sse-foreign" "closed"
+    "version-2024-11-05" "version-2025-03-26" "version-2025-06-18" "version-2025-11-25" "version-unknown"
+    "initialize-error" "initialize-slow" "odd-notifications" "strays" "odd-cancellations" ("odd-progress" "lists")
+    "flood" "completed" "members" "reorder" ("plain-tools" "lists") ("odd-names" "lists") "same-names"
+    ("broken-schema" "lists") ("unknown-dialect" "lists") ("huge-schema" "lists") ("huge-description" "lists")
+    "content" "content-unknown" "content-empty" ("structured" "lists") "error-data" "list-error" "contents"
+    "silent-list" "silent-read" "silent-call" ("slow-call" "lists") "late-answers" "ttl-short" "ttl-negative"
+    "same-cursor" ("lost-page") "two-in-one" ("canaries" "lists") ("apps" "lists") ("rounds") ("roots")
+    "rounds-endless" "rounds-state" ("tasks" "lists") "tasks-legacy" "listen-cut" "untagged" ("changes" "lists")
+    "burst" "page-required" "cut-call" "stderr" "stderr-flood" "lingers" "deaf" "crash"
 };
 
 impl Act {
