@@ -43,6 +43,7 @@ pub(crate) fn checked_version(
 pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, outcome: &CheckOutcome) -> JudgedCheck {
     let violations = &outcome.judgement.violations;
     let level = outcome.level;
+    let worst = violations.iter().filter_map(|it| it.level.or(level)).min_by_key(|it| it.violated());
     // A second run may have made a warning of a failure; what only follows from another violation is as bad as it is.
     let least = if outcome.cause.is_some() { CheckVerdict::Fail } else { outcome.verdict };
     let found = violations.iter().enumerate().map(|(number, violation)| FoundViolation {
@@ -55,7 +56,7 @@ pub(crate) fn judged_check(traces: &[&Trace], version: Version, check: &Check, o
     });
     JudgedCheck {
         id: check.id.clone(),
-        level: level.map(|level| level.as_str().into()),
+        level: worst.or(level).map(|level| level.as_str().into()),
         verdict: outcome.verdict,
         reason: outcome.reason.clone(),
         rule: check.rule.clone(),
@@ -107,5 +108,18 @@ mod tests {
         let found = |outcome| judged_check(&[], Version::V2025_11_25, check, &outcome).violations[0].verdict;
         assert_eq!(found(outcome(CheckVerdict::NotTested, Some("rpc.error.code-integer"))), CheckVerdict::Fail);
         assert_eq!(found(outcome(CheckVerdict::Warn, None)), CheckVerdict::Warn, "a second run has not shown it");
+    }
+
+    #[test]
+    fn the_level_is_that_of_the_worst_violation() {
+        let check = checks().iter().find(|check| check.id == "rpc.error.message-string").expect("the check");
+        let mut outcome = CheckOutcome::without(CheckVerdict::Warn, String::new(), Some(Level::Must));
+        let shown = |outcome: &CheckOutcome| judged_check(&[], Version::V2025_11_25, check, outcome).level;
+        assert_eq!(shown(&outcome).as_deref(), Some("MUST"));
+        for level in [Level::Info, Level::Derived] {
+            outcome.judgement.check_at(false, None, Vec::new(), || "x");
+            outcome.judgement.at_level(level);
+        }
+        assert_eq!(shown(&outcome).as_deref(), Some("derived"));
     }
 }
