@@ -53,7 +53,7 @@ fn every_word_of_a_schema_is_in_a_file_or_the_documentation() {
         (
             schema(),
             200,
-            &["mock-servers", "crates/check/acts"][..],
+            &["mock-servers", "crates/check/acts", "crates/check/acts/usual"][..],
             &["mock-scripts", "mock-steps", "mock-items", "mock-server", "acts"][..],
         ),
         (
