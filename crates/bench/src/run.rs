@@ -225,7 +225,7 @@ fn saturation(begun: Instant, own: Option<f64>, lag: &Latencies) -> Option<Strin
     let share = used.map(|used| used / begun.elapsed().as_secs_f64() / processors);
     if lag.percentile(99.0) > LAG {
         let lag = readable(lag.percentile(99.0));
-        return Some(format!("rehearse itself was late: requests became due up to {lag} (p99) after their time"));
+        return Some(format!("rehearse itself was late: it sent requests up to {lag} (p99) after their time"));
     }
     let share = share.filter(|share| *share > SHARE)?;
     Some(format!(

@@ -175,7 +175,7 @@ struct CommonArgs {
     /// How many requests to each server, instead of a duration
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// How long to send requests before measuring; `discovery` does one instead
+    /// How long to send requests before measuring; `discovery` connects once instead
     #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = pause, default_value = "1s")]
     warmup: Duration,
     /// Fail if this is true of any measure (repeatable)

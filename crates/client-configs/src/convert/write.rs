@@ -239,7 +239,7 @@ impl Writer<'_> {
             .or_else(|| self.path(|field| field == Field::Url(None)))
             .or_else(|| self.path(|field| matches!(field, Field::Url(_))));
         let Some(path) = path else {
-            return Err((server.transport.span, "url", format!("{} has no servers at a URL", self.to.program)));
+            return Err((server.transport.span, "url", format!("{} has no servers with a URL", self.to.program)));
         };
         let written = self.translated(url, (Field::Url(None), Field::Url(None)), self.source_key(Field::Url(None)));
         if let Some(scheme) = foreign_scheme(&written, transport, self.to) {
@@ -399,7 +399,7 @@ impl Writer<'_> {
                 return;
             }
             Some(Field::StartTimeout) if timeouts.call.is_some() => {
-                self.lose(called, any.span, format!("{} takes it for connecting and listing only", to.program));
+                self.lose(called, any.span, format!("{} uses it only to connect and to list", to.program));
             }
             Some(Field::Timeout) if !is_for_all => {
                 let more = if timeouts.call.is_some() { "connecting and listing" } else { "calls" };

@@ -122,21 +122,26 @@ pub const RULES: &[Rule] = &[
         "One more condition must hold (`not`, `if`, `contains` and others).",
     ),
     evidence("condition-removed", Widens, WIDER, "One condition less must hold."),
-    evidence("condition-changed", Unclear, UNCLEAR, "Another condition must hold than before."),
+    evidence("condition-changed", Unclear, UNCLEAR, "A condition has changed."),
     form("header-changed", Effect::None, UNCLEAR, "The argument is sent in another header (`x-mcp-header`)."),
-    form("title-changed", Effect::None, [Behaviour; 2], "The title is another. A model or a person reads it."),
-    form("description-changed", Effect::None, [Behaviour; 2], "The description is another. A model reads it."),
+    form("title-changed", Effect::None, [Behaviour; 2], "The title has changed. A model or a person reads it."),
+    form("description-changed", Effect::None, [Behaviour; 2], "The description has changed. A model reads it."),
     form(
         "default-changed",
         Effect::None,
         [Behaviour; 2],
-        "The default is another: leaving the value out means something else.",
+        "The default has changed: leaving the value out means something else.",
     ),
-    form("examples-changed", Effect::None, [Behaviour; 2], "The examples are others. A model reads them."),
+    form("examples-changed", Effect::None, [Behaviour; 2], "The examples have changed. A model reads them."),
     form("deprecation-added", Effect::None, [Behaviour; 2], "The value is deprecated now."),
     form("deprecation-removed", Effect::None, [Cosmetic; 2], "The value is not deprecated any more."),
     form("dialect-changed", Effect::None, [Cosmetic; 2], "`$schema` names another version of JSON Schema."),
-    form("annotation-changed", Effect::None, [Cosmetic; 2], "A keyword is another that allows and forbids nothing."),
+    form(
+        "annotation-changed",
+        Effect::None,
+        [Cosmetic; 2],
+        "A keyword that neither allows nor forbids anything has changed.",
+    ),
 ];
 
 impl Rule {

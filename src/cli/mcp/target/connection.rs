@@ -69,7 +69,7 @@ pub(crate) struct RetryArgs {
     /// Number of retries after a failed connection
     #[arg(long, value_name = "NUMBER", default_value_t = 0, hide_short_help = true)]
     retries: u32,
-    /// Initial retry delay; doubles up to 16x
+    /// Delay before the first retry; doubled for each next one, up to 16 times
     #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s", requires = "retries")]
     #[arg(hide_short_help = true)]
     retry_pause: Duration,
