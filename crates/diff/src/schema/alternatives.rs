@@ -13,22 +13,61 @@ impl Walk<'_> {
     /// Compares a schema with alternatives with one that has none, as if it were the only one. Returns whether that is
     /// all that there is to compare.
     pub(super) fn compare_with_one(&mut self, pair: &Pair<'_, '_>) -> bool {
-        let is_bare = |shape: &Shape<'_>| {
-            let mut bare = shape.clone();
-            bare.alternatives = None;
-            bare.types == Types::ALL && !bare.has_assertions()
-        };
-        let is_one = |shape: &Shape<'_>| shape.types != Types::ALL || shape.has_assertions();
-        match (&pair.old.alternatives, &pair.new.alternatives) {
-            (Some((keyword, old)), None) if is_bare(pair.old) && is_one(pair.new) => {
-                self.match_up(pair, keyword, old, std::slice::from_ref(&pair.new.place));
-            }
-            (None, Some((keyword, new))) if is_bare(pair.new) && is_one(pair.old) => {
-                self.match_up(pair, keyword, std::slice::from_ref(&pair.old.place), new);
-            }
+        let ((keyword, alternatives), is_new) = match (&pair.old.alternatives, &pair.new.alternatives) {
+            (Some(old), None) => (old, false),
+            (None, Some(new)) => (new, true),
             _ => return false,
+        };
+        let (base, only) = if is_new { (pair.new, pair.old) } else { (pair.old, pair.new) };
+        let has_base = base.types != Types::ALL || base.without_alternatives().has_assertions();
+        if only.types == Types::ALL && !only.has_assertions() {
+            return false;
+        }
+        let alternatives: Option<Vec<_>> = alternatives.iter().map(|it| base.alternative(it, self.fuel)).collect();
+        let Some(mut alternatives) = alternatives else { return false };
+        let own = std::slice::from_ref(&only.place);
+        match self.counterpart(only, base, &alternatives, is_new) {
+            Some(index) => {
+                let other = alternatives.remove(index);
+                let (old, new) = if is_new { (&only.place, &other) } else { (&other, &only.place) };
+                self.visit_part(old, new, pair.path);
+                let (old, new) = if is_new { (&[][..], &alternatives[..]) } else { (&alternatives[..], &[][..]) };
+                self.match_up(pair, keyword, old, new);
+            }
+            None if has_base => return false,
+            None if is_new => self.match_up(pair, keyword, own, &alternatives),
+            None => self.match_up(pair, keyword, &alternatives, own),
         }
         true
+    }
+
+    /// Which of the alternatives a schema without any has become, or was: the one that accepts the same, has the same name,
+    /// or has most of the properties that are not beside the alternatives.
+    fn counterpart(
+        &self,
+        only: &Shape<'_>,
+        base: &Shape<'_>,
+        alternatives: &[Place<'_>],
+        is_new: bool,
+    ) -> Option<usize> {
+        let accepts_same = |it: &Place<'_>| match is_new {
+            true => !self.differs(&only.place, it),
+            false => !self.differs(it, &only.place),
+        };
+        let same = alternatives.iter().position(accepts_same);
+        let same = same.or_else(|| alternatives.iter().position(|it| self.has_same_name(&only.place, it)));
+        let shared = |it: &Place<'_>| {
+            let properties = Shape::of(it, self.fuel).properties;
+            only.properties
+                .keys()
+                .filter(|name| !base.properties.contains_key(*name) && properties.contains_key(*name))
+                .count()
+        };
+        let most = || {
+            let counted = alternatives.iter().map(shared).enumerate().filter(|(_, count)| *count > 0);
+            counted.rev().max_by_key(|(_, count)| *count)
+        };
+        same.or_else(|| Some(most()?.0))
     }
 
     pub(super) fn compare_alternatives(&mut self, pair: &Pair<'_, '_>) {
@@ -97,7 +136,11 @@ impl Walk<'_> {
                 let is_old = id.ends_with("removed");
                 let pointer = Some(place.pointer.clone());
                 let at = if is_old { (pointer, None) } else { (None, pointer) };
-                let named = self.named(place).map_or(says.to_owned(), |name| format!("{says}: {name}"));
+                let named = match (self.named(place), self.missing(place, pair, is_old)) {
+                    (Some(name), _) => format!("{says}: {name}"),
+                    (None, Some(names)) => format!("{says}, in which {names} may be missing"),
+                    (None, None) => says.to_owned(),
+                };
                 let mut draft = self.draft(id, pair, &named).at(at, pair.schemas());
                 // The whole list refuses a value.
                 draft.old_cause.pointer = pair.old.place.pointer.clone();
@@ -127,6 +170,15 @@ impl Walk<'_> {
     fn has_same_name(&self, old: &Place<'_>, new: &Place<'_>) -> bool {
         let name = self.named(old);
         name.is_some() && name == self.named(new)
+    }
+
+    /// What the other side requires, and this alternative does not.
+    fn missing(&self, place: &Place<'_>, pair: &Pair<'_, '_>, is_old: bool) -> Option<String> {
+        let (here, there) = if is_old { (pair.old, pair.new) } else { (pair.new, pair.old) };
+        let own = Shape::of(place, self.fuel).required;
+        let is_missing = |name: &&&str| !own.contains_key(**name) && !here.required.contains_key(**name);
+        let names: Vec<_> = there.required.keys().filter(is_missing).map(|name| format!("`{name}`")).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     /// What distinguishes an alternative: the word that a property must be, or its title.

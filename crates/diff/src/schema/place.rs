@@ -1,5 +1,7 @@
 //! A schema within a document, and where it is.
 
+use std::rc::Rc;
+
 use serde_json::Value as Json;
 
 use rehearse_document::json_schema::View;
@@ -10,11 +12,13 @@ pub(super) struct Place<'s> {
     pub view: View<'s>,
     root: &'s Json,
     pub pointer: String,
+    /// What holds beside it, if it is an alternative that is compared by itself.
+    pub base: Option<Rc<Place<'s>>>,
 }
 
 impl<'s> Place<'s> {
     pub(super) fn new(root: &'s Json) -> Self {
-        Place { view: View::without_references(root), root, pointer: String::new() }
+        Place { view: View::without_references(root), root, pointer: String::new(), base: None }
     }
 
     /// The schema that accepts everything, for a keyword that is absent.
@@ -34,13 +38,14 @@ impl<'s> Place<'s> {
 
     /// The schema of a keyword.
     pub(super) fn schema(&self, keyword: &str) -> Option<Place<'s>> {
-        self.view.schema(keyword).map(|view| Place { view, root: self.root, pointer: self.below(keyword) })
+        self.view.schema(keyword).map(|view| Place { view, root: self.root, pointer: self.below(keyword), base: None })
     }
 
     /// The schemas that a keyword such as `properties` names.
     pub(super) fn named(&self, keyword: &str) -> Vec<(&'s str, Place<'s>)> {
         let base = self.below(keyword);
-        let place = |(name, view)| (name, Place { view, root: self.root, pointer: format!("{base}/{}", escape(name)) });
+        let pointer = |name| format!("{base}/{}", escape(name));
+        let place = |(name, view)| (name, Place { view, root: self.root, pointer: pointer(name), base: None });
         self.view.named(keyword).map(place).collect()
     }
 
@@ -53,7 +58,7 @@ impl<'s> Place<'s> {
     /// The schemas in a list, such as `anyOf`.
     pub(super) fn schemas(&self, keyword: &str) -> Option<Vec<Place<'s>>> {
         let base = self.below(keyword);
-        let place = |(index, view)| Place { view, root: self.root, pointer: format!("{base}/{index}") };
+        let place = |(index, view)| Place { view, root: self.root, pointer: format!("{base}/{index}"), base: None };
         Some(self.view.schemas(keyword)?.enumerate().map(place).collect())
     }
 
@@ -62,10 +67,10 @@ impl<'s> Place<'s> {
         let view = self.view.referred(reference)?;
         let fragment = reference.trim_start_matches('#');
         if (fragment.is_empty() || fragment.starts_with('/')) && !fragment.contains('%') {
-            return Some(Place { view, root: self.root, pointer: fragment.to_owned() });
+            return Some(Place { view, root: self.root, pointer: fragment.to_owned(), base: None });
         }
         let pointer = pointer_to(self.root, view.json(), &mut String::new())?;
-        Some(Place { view, root: self.root, pointer })
+        Some(Place { view, root: self.root, pointer, base: None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The normal form of one schema: what equivalent spellings have in common.
 
-use std::{cell::Cell, collections::BTreeMap};
+use std::{cell::Cell, collections::BTreeMap, rc::Rc};
 
 use serde_json::Value as Json;
 
@@ -85,7 +85,23 @@ pub(super) struct Shape<'s> {
 
 impl<'s> Shape<'s> {
     pub(super) fn of(place: &Place<'s>, fuel: &Fuel) -> Self {
-        Shape::read(place, fuel, &mut Vec::new())
+        let mut shape = Shape::read(place, fuel, &mut Vec::new());
+        if let Some(base) = &place.base {
+            shape.absorb(Shape::of(base, fuel).without_alternatives());
+            shape.settle();
+        }
+        shape
+    }
+
+    pub(super) fn without_alternatives(&self) -> Self {
+        Shape { alternatives: None, ..self.clone() }
+    }
+
+    /// One of its alternatives, with what holds beside them; `None` if the two cannot be merged.
+    pub(super) fn alternative(&self, place: &Place<'s>, fuel: &Fuel) -> Option<Place<'s>> {
+        let mut merged = place.clone();
+        merged.base = Some(Rc::new(self.place.clone()));
+        Shape::of(place, fuel).can_absorb(&self.without_alternatives()).then_some(merged)
     }
 
     /// Reads a schema; `above` are those that hold for the same value, in which it is.

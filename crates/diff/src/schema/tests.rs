@@ -53,6 +53,12 @@ fn a_change_is_said_with_its_path_and_its_reason() {
         let changes = compare(&tags(old), &tags(new), direction);
         changes.into_iter().map(|it| it.message).collect::<Vec<_>>().join(" ")
     };
+    let failing = json!({ "anyOf": [{ "required": ["a"] }, { "properties": { "error": {} }, "required": ["error"] }] });
+    assert_eq!(
+        say(json!({ "required": ["a"] }), failing, Direction::Output),
+        "`filter.tags[]` has one more alternative, in which `a` may be missing: a reader may meet values that it does not \
+         expect."
+    );
     let limit = |most: u32| json!({ "type": "integer", "maximum": most });
     assert_eq!(
         say(limit(100), limit(50), Direction::Input),

@@ -84,7 +84,8 @@ impl<'c> Walk<'c> {
     }
 
     pub(super) fn visit(&mut self, old: &Place<'_>, new: &Place<'_>, path: &str) {
-        let is_unchanged = old.json() == new.json() && !refers(old.json());
+        let is_whole = old.base.is_none() && new.base.is_none();
+        let is_unchanged = is_whole && old.json() == new.json() && !refers(old.json());
         if is_unchanged || !burn(self.fuel) {
             return;
         }
