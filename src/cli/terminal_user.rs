@@ -140,7 +140,7 @@ impl TerminalUser {
             if left.is_zero() {
                 cancel.cancel();
                 // A response that arrives now is still in time.
-                return calling.await.map_err(|_| Failure::Timeout(limit).into());
+                return calling.await.map_err(|_| Failure::Timeout(limit.into()).into());
             }
             tokio::select! {
                 biased;

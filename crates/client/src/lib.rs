@@ -34,7 +34,7 @@ pub use recorder::{ClientRecorder, EventSink, UnsolicitedFrame, UnsolicitedPolic
 pub use rehearse_document::json_schema::example;
 pub use rehearse_net::pipe;
 pub use rehearse_system::process::ReaperProcess;
-pub use result::{Content, Failure, Malformed, ToolOutcome, check_item};
+pub use result::{Content, Failure, Malformed, Overdue, ToolOutcome, check_item};
 pub use server_params::{ServerParams, Target, Timeouts};
 pub use session::{
     CallOptions, CompletionReference, ConnectOptions, FinalResult, Listing, PageSource, RawReply, Session, TaskRun,

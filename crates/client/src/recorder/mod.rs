@@ -76,6 +76,8 @@ struct Shared {
 struct State {
     trace: Trace,
     closed: Option<Closed>,
+    /// How many frames of the server have come, kept or not.
+    received: u64,
     awaited: Vec<Waiter>,
     detail: Detail,
 }
@@ -218,8 +220,11 @@ impl ClientRecorder {
         // Within the lock, so that times are in the order of the frames.
         let frame = Frame::new(direction, self.0.opened.elapsed(), bytes);
         state.awaited.retain(|waiter| !waiter.matched.is_closed());
-        if direction == Direction::ServerToClient && !state.awaited.is_empty() {
-            state.deliver(&frame);
+        if direction == Direction::ServerToClient {
+            state.received += 1;
+            if !state.awaited.is_empty() {
+                state.deliver(&frame);
+            }
         }
         self.push(&mut state, Event { at: frame.at, exchange, kind: EventKind::Frame(frame.clone()) });
         drop(state);
@@ -324,6 +329,11 @@ impl ClientRecorder {
     /// The number of events so far: the index of the next one.
     pub fn end(&self) -> usize {
         self.state().trace.end()
+    }
+
+    /// How many frames of the server have come.
+    pub(crate) fn received(&self) -> u64 {
+        self.state().received
     }
 
     /// The trace so far.

@@ -14,15 +14,15 @@ use rehearse_protocol::RpcError;
 ///
 /// use rehearse_client::Failure;
 ///
-/// let failure = Failure::Timeout(Duration::from_secs(5));
+/// let failure = Failure::Timeout(Duration::from_secs(5).into());
 /// assert_eq!((failure.kind(), failure.to_string()), ("timeout", "no answer within 5s".to_owned()));
 /// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// No answer within this time. The client has cancelled the request.
-    #[error("no answer within {0:?}")]
-    Timeout(Duration),
+    /// No answer in time. The client has cancelled the request.
+    #[error(transparent)]
+    Timeout(Overdue),
     /// The caller cancelled the request, and the client has notified the server.
     #[error("stopped by the caller")]
     Cancelled,
@@ -68,6 +68,34 @@ pub enum Failure {
     Rounds(usize),
 }
 
+/// So many messages in place of an answer may be why it does not come.
+const FLOOD: u64 = 100;
+
+/// A request that was not answered in time.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("no answer within {limit:?}{}", .instead.as_deref().unwrap_or_default())]
+pub struct Overdue {
+    /// The time limit.
+    pub limit: Duration,
+    /// What the server sent meanwhile, if it is a flood of messages.
+    instead: Option<String>,
+}
+
+impl From<Duration> for Overdue {
+    fn from(limit: Duration) -> Overdue {
+        Overdue { limit, instead: None }
+    }
+}
+
+impl Overdue {
+    /// With the number of messages that the server sent meanwhile, and the method of the last one that has a method.
+    pub(crate) fn with_messages(limit: Duration, messages: u64, method: Option<&str>) -> Overdue {
+        let named = method.map(|method| format!(", the last one {method}")).unwrap_or_default();
+        let instead = || format!("; the server sent {messages} other messages meanwhile{named}");
+        Overdue { limit, instead: (messages >= FLOOD).then(instead) }
+    }
+}
+
 impl From<Malformed> for Failure {
     fn from(malformed: Malformed) -> Failure {
         Failure::Malformed(malformed.to_string())
@@ -105,6 +133,14 @@ impl Failure {
         }
     }
 
+    /// The failure of a whole whose last request failed like this.
+    pub(crate) fn within(self, limit: Duration) -> Failure {
+        match self {
+            Failure::Timeout(overdue) => Failure::Timeout(Overdue { limit, ..overdue }),
+            other => other,
+        }
+    }
+
     pub(crate) fn from_wire(error: WireError) -> Failure {
         match error {
             WireError::Status { status, body } => Failure::Http { status, body },
@@ -131,7 +167,7 @@ mod tests {
     fn the_text_does_not_repeat_the_kind() {
         let detail = || "the stream ended".to_owned();
         let failures = [
-            Failure::Timeout(Duration::from_secs(1)),
+            Failure::Timeout(Duration::from_secs(1).into()),
             Failure::Cancelled,
             Failure::Disconnected { detail: detail() },
             Failure::Http { status: 404, body: String::new() },

@@ -5,6 +5,6 @@ pub(crate) mod malformed;
 mod outcome;
 mod output_schema;
 
-pub use failure::Failure;
+pub use failure::{Failure, Overdue};
 pub use malformed::{Malformed, check_item};
 pub use outcome::{Content, ToolOutcome};

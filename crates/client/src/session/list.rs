@@ -124,10 +124,7 @@ impl Session {
         loop {
             let params = cursor.take().map(|cursor| Map::from_iter([("cursor".to_owned(), Value::String(cursor))]));
             let options = CallOptions { timeout: Some(deadline.remaining()), ..options.clone() };
-            let page = match pages.fetch_page(method, params, options).await {
-                Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
-                page => page?,
-            };
+            let page = pages.fetch_page(method, params, options).await.map_err(|failure| failure.within(limit))?;
             let is_modern = self.info().version.era() == Era::Modern;
             let next = check_kind(&page, is_modern)
                 .and_then(|()| take_page(&page, member, listing))

@@ -58,7 +58,7 @@ impl Session {
         };
         let sent = match timeout_at(deadline, self.send_raw(bytes, headers)).await {
             Ok(sent) => sent.map_err(Failure::from_wire)?,
-            Err(_) => return Err(Failure::Timeout(timeout)),
+            Err(_) => return Err(Failure::Timeout(timeout.into())),
         };
         let mut reply = RawReply { status: sent.status, body: sent.body, ..RawReply::default() };
         let wanted = ResponseFilter { id: id.as_ref(), unaddressed: true, unsolicited: self.accept_unsolicited() };

@@ -1,5 +1,7 @@
 //! One request: sent, and answered from the recorder.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -7,10 +9,12 @@ use super::{CallOptions, Session, call_options::wait_cancelled};
 use crate::{
     connection::{EXIT_PATIENCE, sent_request::SentRequest},
     recorder::{MatchedFrame, ResponseFilter},
-    result::Failure,
+    result::{Failure, Overdue},
     transport::{WireError, stderr::stderr_excerpt},
 };
-use rehearse_protocol::{Frame, Id, Message, ParseError, Version, message::split_batch};
+use rehearse_protocol::{
+    Direction, EventKind, Frame, Id, Message, MessageHead, ParseError, Version, message::split_batch,
+};
 
 impl Session {
     /// Makes any request once and returns the result as it came.
@@ -28,6 +32,7 @@ impl Session {
     ) -> Result<Box<RawValue>, Failure> {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
+        let received = self.recorder().received();
         let mut sent = self.send(method, params, options.meta);
         tokio::select! {
             biased;
@@ -46,7 +51,7 @@ impl Session {
             () = deadline.wait() => {
                 self.set_overdue(true);
                 sent.abandon("timeout").await;
-                Err(Failure::Timeout(limit))
+                Err(self.overdue(limit, received))
             }
         }
     }
@@ -119,6 +124,19 @@ impl Session {
             message => message.map_err(|error| Failure::Malformed(error.to_string()))?,
         };
         outcome(message, id).unwrap_or_else(|| Err(Failure::Malformed("no response".to_owned())))
+    }
+
+    /// A request without an answer in time, before which so many messages had come.
+    pub(crate) fn overdue(&self, limit: Duration, received: u64) -> Failure {
+        let method = self.recorder().find_last(|event| match &event.kind {
+            EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => match frame.head().ok()? {
+                MessageHead::Request { method, .. } | MessageHead::Notification { method } => Some(method.clone()),
+                MessageHead::Response { .. } => None,
+            },
+            _ => None,
+        });
+        let messages = self.recorder().received() - received;
+        Failure::Timeout(Overdue::with_messages(limit, messages, method.as_deref()))
     }
 
     /// A lost connection or response stream, with the reason if it is known.

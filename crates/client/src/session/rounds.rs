@@ -93,10 +93,7 @@ impl Session {
             let is_plain = round == 0;
             let rest = deadline.remaining();
             let within = CallOptions { timeout: Some(rest), ..options.clone() };
-            let result = match self.request(method, with_answers, within).await {
-                Err(Failure::Timeout(_)) => return Err(Failure::Timeout(limit)),
-                result => result?,
-            };
+            let result = self.request(method, with_answers, within).await.map_err(|failure| failure.within(limit))?;
             if self.info().version.era() == Era::Legacy {
                 return Ok(FinalResult { result, kind: None, is_plain });
             }

@@ -61,6 +61,7 @@ impl Session {
         let limit = options.timeout.unwrap_or(self.timeouts().call);
         let deadline = self.deadline(limit);
         let params = Map::from_iter([("notifications".to_owned(), filter.to_json().into())]);
+        let received = self.recorder().received();
         let mut sent = self.send("subscriptions/listen", Some(params), options.meta);
         let (from, id) = (sent.from, sent.id.clone());
         let acknowledged = tokio::select! {
@@ -79,7 +80,7 @@ impl Session {
             }
             () = deadline.wait() => {
                 sent.abandon("timeout").await;
-                return Err(Failure::Timeout(limit));
+                return Err(self.overdue(limit, received));
             }
         };
         let missing = filter.missing_in(&acknowledged);

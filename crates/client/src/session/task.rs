@@ -89,10 +89,7 @@ impl Session {
         let task = Task::parse(&first.result)?;
         let answered = HashSet::new();
         let mut poller = TaskPoller { session: self, id: task.task_id.clone(), options, deadline, statuses, answered };
-        let outcome = match poller.follow(task).await {
-            Err(Failure::Timeout(_)) => Err(Failure::Timeout(limit)),
-            outcome => outcome,
-        };
+        let outcome = poller.follow(task).await.map_err(|failure| failure.within(limit));
         if matches!(outcome, Err(Failure::Timeout(_) | Failure::Unanswered { .. } | Failure::Malformed(_))) {
             poller.deadline = self.deadline(CANCEL_TIMEOUT);
             let _ = poller.request("tasks/cancel", None).await;
@@ -143,7 +140,7 @@ impl TaskPoller<'_> {
     async fn sleep(&self, until: Instant, cancel: &mut Option<CancellationToken>) -> Result<(), Failure> {
         if until > self.deadline.instant() {
             self.deadline.wait().await;
-            return Err(Failure::Timeout(Duration::ZERO));
+            return Err(Failure::Timeout(Duration::ZERO.into()));
         }
         tokio::select! {
             biased;

@@ -200,7 +200,7 @@ async fn rounds_are_bounded_in_number_and_by_one_timeout() {
     let limit = Duration::from_millis(350);
     let failure =
         call(&session, "ask", CallOptions::with_timeout(limit)).await.expect_err("silence in the fourth round");
-    assert!(matches!(failure, Failure::Timeout(after) if after == limit), "{failure}");
+    assert!(matches!(&failure, Failure::Timeout(overdue) if overdue.limit == limit), "{failure}");
     assert!(started.elapsed() < Duration::from_millis(400));
     session.close().await;
 }

@@ -24,7 +24,7 @@ async fn a_timeout_sends_notifications_cancelled_with_the_id_of_the_request() {
         });
         let session = connect(&target(&server), protocol).await;
         let failure = call(&session, "slow", soon()).await.expect_err("no answer");
-        assert!(matches!(failure, Failure::Timeout(limit) if limit.as_millis() == 50), "{failure}");
+        assert!(matches!(&failure, Failure::Timeout(overdue) if overdue.limit.as_millis() == 50), "{failure}");
         let mut asked = Value::Null;
         let cancelled = loop {
             let message = messages.recv().await.expect("a cancellation");

@@ -203,7 +203,7 @@ async fn a_listing_has_one_deadline_for_all_its_pages() {
     let started = tokio::time::Instant::now();
     let failure = session.list_tools(CallOptions::default()).await.expect_err("no second page");
     assert!(started.elapsed() < timeouts.call);
-    assert!(matches!(failure, Failure::Timeout(limit) if limit == timeouts.list), "{failure}");
+    assert!(matches!(&failure, Failure::Timeout(overdue) if overdue.limit == timeouts.list), "{failure}");
     session.close().await;
 }
 

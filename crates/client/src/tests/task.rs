@@ -114,8 +114,8 @@ async fn every_end_of_a_task_is_distinguished() {
         assert_eq!(failure.kind(), kind, "{last}: {failure}");
         let gave_up = sent_methods(&session).last().is_some_and(|method| method == "tasks/cancel");
         assert_eq!(gave_up, is_given_up, "{last}");
-        if let Failure::Timeout(limit) = failure {
-            assert_eq!(limit.as_millis(), 4500);
+        if let Failure::Timeout(overdue) = failure {
+            assert_eq!(overdue.limit.as_millis(), 4500);
         }
         session.close().await;
     }

@@ -116,7 +116,7 @@ fn a_failed_call_has_the_message_of_each_program() {
 
 #[test]
 fn a_failure_without_an_error_of_the_server_names_its_kind() {
-    let failure = Failure::Timeout(Duration::from_secs(5));
+    let failure = Failure::Timeout(Duration::from_secs(5).into());
     let text = "Error calling MCP tool files/read: timeout: no answer within 5s";
     assert_eq!(failed(Projection::Cpe, &failure)["blocks"][0]["content"], text);
     let expected = json!({ "failure": "timeout", "message": "no answer within 5s" });
@@ -127,7 +127,7 @@ fn a_failure_without_an_error_of_the_server_names_its_kind() {
 fn the_engine_has_an_error_type_for_every_failure() {
     let http = |status| Failure::Http { status, body: String::new() };
     let table = [
-        (Failure::Timeout(Duration::from_secs(1)), "TIMEOUT_ERROR"),
+        (Failure::Timeout(Duration::from_secs(1).into()), "TIMEOUT_ERROR"),
         (http(504), "TIMEOUT_ERROR"),
         (Failure::Disconnected { detail: "gone".into() }, "NETWORK_ERROR"),
         (http(500), "NETWORK_ERROR"),

@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(found, ["expected rpcError, but the tool reports an error: broken"]);
         assert_eq!(check("{ text: broken }", &tool_error), ["the tool reports an error: broken"]);
         assert_eq!(check("{ isError: true, text: broken }", &tool_error), [""; 0]);
-        let timeout = Observation::from_failure(&Failure::Timeout(std::time::Duration::from_secs(1)));
+        let timeout = Observation::from_failure(&Failure::Timeout(std::time::Duration::from_secs(1).into()));
         assert_eq!(check("", &timeout), ["timeout: no answer within 1s"]);
         assert_eq!(check("{ failure: timeout }", &timeout), [""; 0]);
         assert_eq!(check("{ failure: cancelled }", &timeout), [r#"failure: expected "cancelled", found "timeout""#]);

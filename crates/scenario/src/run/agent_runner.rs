@@ -115,7 +115,7 @@ impl CellRunner<'_> {
         };
         let is_late = run.is_none();
         let (mut observation, mut error) = match run {
-            None => (Observation::from_failure(&Failure::Timeout(limit)), None),
+            None => (Observation::from_failure(&Failure::Timeout(limit.into())), None),
             Some(Ok(run)) => (observe_raw(Ok(run.answer.to_tool_result())), None),
             Some(Err(error)) => {
                 let content = json!([{ "type": "text", "text": error.to_string() }]);
