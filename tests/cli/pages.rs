@@ -70,6 +70,19 @@ fn every_table_is_whole() {
     }
 }
 
+#[test]
+fn the_picture_of_the_architecture_and_its_table_have_every_crate() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect("a text");
+    let picture = text.split("```").nth(1).expect("a picture");
+    let drawn: BTreeSet<_> = picture.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+    for entry in std::fs::read_dir(root.join("crates")).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        assert!(drawn.contains(&*name), "{name} is not in the picture");
+        assert!(text.contains(&format!("| `rehearse-{name}` |")), "{name} is not in the table");
+    }
+}
+
 /// The commands that have commands below them.
 const GROUPS: [&str; 4] = ["bench", "config", "conversation", "mcp"];
 
