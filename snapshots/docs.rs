@@ -16,12 +16,14 @@ use mcp_rehearsal::{
 use serde_json::Value as Json;
 
 /// A block of code.
-struct Block {
+pub(crate) struct Block {
     heading: String,
-    line: usize,
+    pub(crate) line: usize,
     /// The text after the fence.
-    language: String,
-    text: String,
+    pub(crate) language: String,
+    pub(crate) text: String,
+    /// The line above it that is not empty.
+    pub(crate) before: String,
 }
 
 /// One trial for each example, and one that no block is of an unknown language.
@@ -58,16 +60,25 @@ pub(crate) fn reference_trial(pages: &[PathBuf]) -> Trial {
     Trial::test("docs::mock::everything_is_mentioned", move || mentions_everything(&text))
 }
 
-fn page_text(page: &Path) -> String {
+/// The pages of `docs/` and the README.
+pub(crate) fn pages(root: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root.join("docs")).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let mut pages: Vec<_> = entries.filter(|path| path.extension().is_some_and(|it| it == "md")).collect();
+    pages.push(root.join("README.md"));
+    pages.sort();
+    pages
+}
+
+pub(crate) fn page_text(page: &Path) -> String {
     std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 
-fn page_name(page: &Path) -> String {
+pub(crate) fn page_name(page: &Path) -> String {
     page.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-fn blocks(text: &str) -> Vec<Block> {
-    let (mut blocks, mut heading, mut open) = (Vec::new(), String::new(), None::<Block>);
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
+    let (mut blocks, mut heading, mut before, mut open) = (Vec::new(), String::new(), "", None::<Block>);
     for (line, number) in text.lines().zip(1..) {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(language)) => {
@@ -76,6 +87,7 @@ fn blocks(text: &str) -> Vec<Block> {
                     line: number,
                     language: language.to_owned(),
                     text: String::new(),
+                    before: std::mem::take(&mut before).to_owned(),
                 });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
@@ -83,8 +95,9 @@ fn blocks(text: &str) -> Vec<Block> {
                 block.text.push_str(line);
                 block.text.push('\n');
             }
+            (None, None) if line.is_empty() => {}
             (None, None) if line.starts_with('#') => heading = line.trim_matches(['#', ' ']).replace(' ', "_"),
-            (None, None) => {}
+            (None, None) => before = line,
         }
     }
     assert!(open.is_none(), "a block is not closed");

@@ -3,6 +3,7 @@
 //! The tests are made from the files: a new scenario is a new test, and so is a new example in `docs/`. What differs is
 //! passed to insta, so that `cargo insta review` can accept it.
 
+mod commands;
 mod docs;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +40,10 @@ fn main() {
     let scenarios =
         ["scenarios", "scenario-steps", "running-scenarios"].map(|name| root.join(format!("docs/{name}.md")));
     trials.extend(scenarios.iter().flat_map(|page| docs::trials(page)));
+    // What a reader types is for `sh`.
+    if cfg!(unix) {
+        trials.extend(commands::trials(&docs::pages(root)));
+    }
     trials.push(Trial::test("only_cells_that_cannot_exist_are_left_out", move || only_known(&impossible)));
     libtest_mimic::run(&arguments, trials).exit();
 }

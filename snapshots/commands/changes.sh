@@ -1,0 +1,1 @@
+rehearse mcp call-tool search query=x --trace-file traces/monday.jsonl -- node server.js

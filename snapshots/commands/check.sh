@@ -1,0 +1,1 @@
+rehearse check --baseline accepted.yaml --update-baseline -- node server.js

@@ -1,0 +1,1 @@
+mkdir -p ~/.local/share/bash-completion/completions ~/.config/fish/completions ~/.zfunc ~/.local/share/man/man1

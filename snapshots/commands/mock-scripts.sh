@@ -1,0 +1,1 @@
+cp server.yaml greeter.yaml
