@@ -10,7 +10,7 @@ use std::{
 use anstream::{ColorChoice, adapter::strip_bytes};
 
 use super::{Failure, style::write_at_once};
-use rehearse_report::Format;
+use rehearse_report::{Format, text::folded};
 use rehearse_system::private;
 
 /// Why a write has failed.
@@ -45,13 +45,22 @@ pub(super) fn write_report(report: &[u8], format: Format, path: Option<&Path>) -
     }
 }
 
+/// Writes a list with columns, whose lines are no wider than the terminal.
+///
+/// # Errors
+/// As [`write()`].
+pub(super) fn write_columns(list: &str) -> Result<(), Failure> {
+    let width = terminal_size::terminal_size_of(io::stdout()).map_or(usize::MAX, |(width, _)| width.0.into());
+    write_styled(folded(list, width).as_bytes())
+}
+
 /// Writes what an option such as `--list` prints, as text or as JSON.
 ///
 /// # Errors
 /// There is no such format of it, or it cannot be written.
 pub(super) fn write_list(option: &str, format: Format, text: &str, json: &serde_json::Value) -> Result<(), Failure> {
     match format {
-        Format::Human => write_styled(text.as_bytes()),
+        Format::Human => write_columns(text),
         Format::Json => write(format!("{json:#}\n").as_bytes()),
         _ => Err(Failure::Usage(format!("{option} has the formats human and json"))),
     }

@@ -79,6 +79,22 @@ pub(crate) fn block(out: &mut String, first: &str, text: &str, width: usize) {
     }
 }
 
+/// A list in lines that are not wider: what does not fit goes on below the last column that begins in the first three
+/// quarters of the width. Columns have two spaces between them.
+pub fn folded(list: &str, width: usize) -> String {
+    let most = width / 4 * 3;
+    let fold = |line: &str| {
+        // The end of a style stands between two columns.
+        let line = &line.replace("\u{1b}[0m ", " \u{1b}[0m");
+        let begins = line.match_indices("  ").map(|(at, _)| at + 2).filter(|at| !line[*at..].starts_with(' '));
+        let column = begins.map(|at| display_width(&line[..at])).filter(|column| *column <= most).last();
+        let indent = " ".repeat(column.unwrap_or_default());
+        textwrap::fill(line, textwrap::Options::new(width).subsequent_indent(&indent).break_words(false))
+    };
+    let lines = list.lines().map(|line| if display_width(line) <= width { line.to_owned() } else { fold(line) });
+    lines.map(|line| line + "\n").collect()
+}
+
 /// The beginning of a text, so that it is not wider.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     if display_width(text) <= width {
@@ -90,6 +106,15 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_goes_on_below_its_last_column() {
+        let list = "\u{1b}[1mbasic\u{1b}[0m   Four tools that every client survives.\nhuge    Large.\n";
+        let narrow =
+            "\u{1b}[1mbasic \u{1b}[0m  Four tools that\n        every client\n        survives.\nhuge    Large.\n";
+        assert_eq!(folded(list, 24), narrow);
+        assert_eq!(folded(list, 100), list);
+    }
 
     #[test]
     fn a_text_from_outside_cannot_control_the_terminal() {

@@ -39,15 +39,11 @@ pub(super) fn select(names: &[String]) -> Result<Vec<SelectedProfile>, Failure> 
 
 /// Prints the profiles that come with the program.
 pub(super) fn list(format: Format) -> Result<(), Failure> {
-    if format == Format::Json {
-        let entry = |it: &Profile| serde_json::json!({ "name": it.name, "title": it.title, "kind": it.kind.as_str(), "rules": it.rule_count() });
-        let all: Vec<_> = builtins().iter().map(entry).collect();
-        return output::write(format!("{:#}\n", serde_json::Value::from(all)).as_bytes());
-    }
+    let entry = |it: &Profile| serde_json::json!({ "name": it.name, "title": it.title, "kind": it.kind.as_str(), "rules": it.rule_count() });
     let line =
         |it: &Profile| format!("{:20} {:10} {:3} rules   {}\n", it.name, it.kind.as_str(), it.rule_count(), it.title);
     let text: String = builtins().iter().map(line).collect();
-    output::write(text.as_bytes())
+    output::write_list("--profile list", format, &text, &builtins().iter().map(entry).collect())
 }
 
 /// What the profiles say of a server that was checked.

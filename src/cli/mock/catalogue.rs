@@ -23,9 +23,8 @@ pub(super) fn list(format: Format) -> Exit {
     match format {
         Format::Human => {
             let strong = style::STRONG;
-            write(
-                &scripts.map(|(name, about, _)| format!("{strong}{name:<17}{strong:#} {about}\n")).collect::<String>(),
-            );
+            let lines = scripts.map(|(name, about, _)| format!("{strong}{name:<17}{strong:#} {about}\n"));
+            let _ = output::write_columns(&lines.collect::<String>());
         }
         Format::Json => {
             let scripts = scripts.map(|(name, about, script)| {
