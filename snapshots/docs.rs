@@ -114,7 +114,7 @@ fn run(script: &str, steps: &str) -> Result<(), Failed> {
     std::fs::write(folder.path().join("mock.yaml"), script)?;
     let added = [
         ("servers:", "servers: { mock: { mock: mock.yaml } }\n"),
-        ("matrix:", "matrix: { transport: memory, protocol: [2025-11-25, 2026-07-28] }\n"),
+        ("matrix:", "matrix: { transport: [memory, http], protocol: [2025-11-25, 2026-07-28] }\n"),
     ];
     let added = added.into_iter().filter(|(key, _)| !steps.lines().any(|line| line.starts_with(key)));
     let added: String = added.map(|(_, text)| text).collect();
