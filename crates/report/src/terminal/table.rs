@@ -59,7 +59,7 @@ fn parts(widths: &[usize], room: usize) -> Vec<Range<usize>> {
     for (at, width) in widths.iter().enumerate() {
         taken += width + 2;
         match parts.last_mut() {
-            Some(part) if taken <= room || part.is_empty() => part.end = at + 1,
+            Some(part) if taken <= room || part.start == part.end => part.end = at + 1,
             _ => {
                 parts.push(at..at + 1);
                 taken = width + 2;
