@@ -88,7 +88,7 @@ static: ## Try the static programs for Linux, on x86-64 and arm64; needs what wi
 	PROFILE=dist packaging/cross x86_64-unknown-linux-musl test
 	packaging/cross aarch64-unknown-linux-musl test
 
-demo: ## Draw the picture of the README from the check of a real server; needs what interop needs
+demo: ## Draw the pictures of the README from real output
 	$(CARGO) build
 	packaging/demo
 
