@@ -44,7 +44,8 @@ await test('the verdict, the counts and every part of a failure', async page => 
   assert.equal(await page.locator('h1 .verdict').textContent(), 'not everything could run');
   assert.match(await page.locator('.counts').first().textContent(), /^Scenarios 13 cells: 5 failed, 7 passed, 1 not applicable/);
   const groups = await page.locator('section:first-of-type h3').allTextContents();
-  assert.deepEqual(groups.map(text => text.split(' ')[0]), ['Scenarios', 'What', 'Warnings']);
+  assert.deepEqual(groups.map(text => text.split(' ')[0]), ['Scenarios', 'What', 'Warnings', 'Slowest']);
+  assert.ok(await page.locator('.untested').first().isVisible());
   const text = await page.locator('#f1').innerText();
   for (const part of ['hostile: call text', '4 places', 'hostile:5 in', 'http/2026-07-28', 'differs from the snapshot', 'scenarios/hostile.yaml:5',
     '5 ▶   - call: { tool: text }', '- snapshot + this run', '-       "text": "fine",', '+       "text": "<x-hostile', 'Traffic', '→', '←',
@@ -183,11 +184,29 @@ await test('the print has every failure and no controls', async page => {
   assert.equal(await page.locator('#tools').isVisible(), false);
 });
 
-await test('a narrow page scrolls only within its tables', async page => {
-  await page.locator('details').evaluateAll(all => all.forEach(it => { it.open = true; }));
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
-  assert.ok(await page.locator('.wide').evaluateAll(all => all.some(it => it.scrollWidth > it.clientWidth)));
-}, { viewport: { width: 360, height: 800 } });
+for (const file of ['page.html', 'fuzz.html', 'diff.html', 'bench.html'])
+  await test(`${file}: a narrow page scrolls only within its tables`, async page => {
+    await page.locator('details').evaluateAll(all => all.forEach(it => { it.open = true; }));
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+    assert.ok(await page.locator('pre').evaluateAll(all => all.every(it => it.scrollWidth <= it.clientWidth)));
+    if (file === 'page.html') assert.ok(await page.locator('.wide').evaluateAll(all => all.some(it => it.scrollWidth > it.clientWidth)));
+  }, { file, viewport: { width: 360, height: 800 } });
+
+for (const [file, parts] of [
+  ['fuzz.html', ['1.0.0 failed', 'Fuzzing 1 bug, ', 'output-schema tool structured', 'rehearse fuzz --stdio', 'Inputs of each target', 'NOT TESTED']],
+  ['diff.html', ['→', 'failed', 'Changes ', ' breaking, ', 'breaking', '`text` is new.']],
+  ['bench.html', ['failed', 'Benchmark fail if p50 > 0ms: p50 ', 'per second']],
+])
+  await test(`${file}: the head, the reasons and what to do`, async page => {
+    const text = await page.locator('body').innerText();
+    for (const part of parts) assert.ok(text.includes(part), `${part} is not in\n${text}`);
+  }, { file });
+
+await test('every bar of a histogram is drawn, with marks at p50 and p99', async page => {
+  const svg = page.locator('figure svg').first();
+  assert.equal(await svg.locator('> rect.bar').count(), 40);
+  assert.deepEqual((await svg.locator('> text').allTextContents()).filter(it => /^p/.test(it)).join(', '), 'p50, p99');
+}, { file: 'bench.html' });
 
 /** The texts whose contrast (WCAG 2.2, 1.4.3) with what is behind them is below 4.5, and how light the page is. */
 function contrasts() {

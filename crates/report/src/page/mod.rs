@@ -22,6 +22,8 @@ const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 /// How many failures are shown with their traffic.
 const DETAILED: usize = 300;
+/// How many durations are shown.
+const SLOWEST: usize = 5;
 /// How many places of a failure are named.
 const PLACES: usize = 24;
 /// How many characters of a message are shown.
@@ -78,13 +80,14 @@ fn title(summary: &Summary, origin: &Origin) -> String {
     format!("{what} · {}", origin.project.as_deref().unwrap_or("rehearse"))
 }
 
-/// What the page is about: the only server, or else the project.
+/// What the page is about: the only server, or else the project, or else the only kind of result.
 fn subject<'s>(summary: &'s Summary, origin: &'s Origin) -> &'s str {
     let mut names = summary.sections.iter().flat_map(|section| &section.subjects).map(|(name, _)| name.as_str());
-    let project = || origin.project.as_deref().unwrap_or("rehearse report");
-    match (names.next(), names.next()) {
-        (Some(name), None) => name,
-        _ => project(),
+    match (names.next(), names.next(), &origin.project, &summary.sections[..]) {
+        (Some(name), None, _, _) => name,
+        (_, _, Some(project), _) => project,
+        (_, _, None, [section]) => section.title,
+        _ => "rehearse report",
     }
 }
 
@@ -132,6 +135,7 @@ fn counts(at: usize, section: &Section) -> Markup {
                     (count) " " (outcome.phrase()) @if *outcome == Outcome::Warning && *count != 1 { "s" }
                 }
             }
+            @if !section.duration.is_zero() { " in " (readable(section.duration)) }
         }
         (totals(&section.counts))
     }
@@ -178,6 +182,7 @@ fn section(at: usize, section: &Section) -> Markup {
                 }
                 (self::failure(&id(at, number), number, failure))
             }
+            (slowest(section))
             @for table in &section.tables { (self::table(table)) }
             @if !section.untested.is_empty() {
                 h3 { "Not tested" }
@@ -194,8 +199,23 @@ fn section(at: usize, section: &Section) -> Markup {
             }
             @if section.main_remarks().next().is_some() {
                 h3 { "Remarks" }
-                ul { @for remark in section.main_remarks() { li { (printable(&remark.text)) } } }
+                ul { @for remark in section.main_remarks() { li { (prose(&remark.text)) } } }
             }
+        }
+    }
+}
+
+/// What took longest, if more than one duration is known.
+fn slowest(section: &Section) -> Markup {
+    let cases = section.suites.iter().flat_map(|suite| suite.cases.iter().map(move |case| (&suite.name, case)));
+    let mut timed: Vec<_> = cases.filter_map(|(suite, case)| Some((case.duration?, suite, &case.name))).collect();
+    timed.sort_by_key(|(duration, ..)| std::cmp::Reverse(*duration));
+    html! {
+        @if timed.len() > 1 {
+            h3 { "Slowest" }
+            ol { @for (duration, suite, case) in timed.iter().take(SLOWEST) {
+                li { (printable(suite)) " in " code { (printable(case)) } " " span class="quiet" { (readable(*duration)) } }
+            } }
         }
     }
 }
@@ -255,7 +275,7 @@ fn details(id: &str, failure: &Failure) -> Markup {
         @if let Some(source) = &failure.source { (self::source(source)) }
         @if !failure.earlier.is_empty() { (earlier(failure)) }
         @if !failure.difference.is_empty() { (difference(failure)) }
-        @if !failure.wire.is_empty() { (wire::traffic(&failure.wire, &marks, &failure.example)) }
+        @if !failure.wire.is_empty() { (wire::traffic(failure, &marks)) }
         @if !failure.stderr.is_empty() {
             h4 { "Standard error" }
             pre class="stderr" { @for line in &failure.stderr { (printable(line)) "\n" } }
@@ -334,12 +354,13 @@ fn groups(places: &[String]) -> Markup {
 fn source(source: &Source) -> Markup {
     html! {
         h4 { (printable(&source.path)) ":" (source.line) }
-        pre class="source" {
-            @for (number, line) in &source.lines {
-                span class=(if *number == source.line { "here" } else { "line" }) {
-                    (format!("{number:>4} {} ", if *number == source.line { "▶" } else { " " })) (printable(line))
+        @if !source.lines.is_empty() {
+            pre class="source" {
+                @for (number, line) in &source.lines {
+                    span class=(if *number == source.line { "here" } else { "line" }) {
+                        (format!("{number:>4} {} ", if *number == source.line { "▶" } else { " " })) (printable(line))
+                    }
                 }
-                "\n"
             }
         }
     }
@@ -373,7 +394,7 @@ fn table(table: &Table) -> Markup {
             } }
         }
         @for (name, bars) in &table.histograms { (histogram(name, bars)) }
-        @if !table.remarks.is_empty() { ul { @for remark in &table.remarks { li { (printable(&remark.text)) } } } }
+        @if !table.remarks.is_empty() { ul { @for remark in &table.remarks { li { (prose(&remark.text)) } } } }
     }
 }
 
@@ -397,7 +418,7 @@ fn histogram(name: &str, bars: &[Bar]) -> Markup {
                         title { "from " (from) ": " (count) }
                     }
                     @if !marks.is_empty() {
-                        rect class="mark" x=(at * WIDTH) y=(TOP) width="1" height=(HEIGHT);
+                        rect class="mark" x=(at * WIDTH) y=(TOP) width="1" height=(HEIGHT) {}
                         text class="tick" text-anchor=(if marks[..] == ["p50"] { "end" } else { "start" }) x=(at * WIDTH) y=(TOP - 4) { (marks.join(", ")) }
                     }
                     @if at % 10 == 0 { text class="tick" x=(at * WIDTH) y=(TOP + HEIGHT + 18) { (from) } }

@@ -44,7 +44,7 @@
       const at = name.lastIndexOf("/");
       return (!query.transport || name.slice(0, at).includes(query.transport)) && (!query.protocol || name.slice(at + 1).includes(query.protocol));
     };
-    const hide = (element, hidden) => element.classList.toggle("hidden", hidden);
+    const hide = (element, hidden) => element.classList.toggle("hidden", Boolean(hidden));
     for (const { heads, names, columns, groups, rows } of tables) {
       const shown = names.map(isPlace);
       shown.forEach((isShown, index) => { hide(heads[index], !isShown); hide(columns[index], !isShown); });

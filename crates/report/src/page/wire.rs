@@ -3,7 +3,11 @@
 use maud::{Markup, html};
 use rehearse_protocol::Direction;
 
-use crate::{TraceLine, WireKind, WireLine, last_lines, text::printable};
+use crate::{
+    TraceLine, WireKind, WireLine, last_lines,
+    summary::{Failure, Rule},
+    text::printable,
+};
 
 /// How many lines are shown; the last ones say most.
 const LINES: usize = 60;
@@ -12,7 +16,8 @@ const SHORT: usize = 160;
 /// A mark behind this many bytes is below the folded lines of a long text.
 const CLIPPED: usize = 300;
 
-pub(super) fn traffic(lines: &[TraceLine], marks: &[String], example: &str) -> Markup {
+pub(super) fn traffic(failure: &Failure, marks: &[String]) -> Markup {
+    let Failure { wire: lines, example, rule, .. } = failure;
     let shown: Vec<_> = last_lines(lines, LINES).collect();
     let left_out = lines.len() - shown.len();
     let servers: std::collections::BTreeSet<_> = lines.iter().map(|line| &line.server).collect();
@@ -24,7 +29,7 @@ pub(super) fn traffic(lines: &[TraceLine], marks: &[String], example: &str) -> M
                 li class=(class(line)) {
                     span class="at" { (time(line)) }
                     span class="who" title=(sender(line)) { (line.sign()) @if servers.len() > 1 { " " (printable(server)) } }
-                    (text(line, marks))
+                    (text(line, marks, rule.as_ref()))
                 }
             }
         }
@@ -52,14 +57,14 @@ fn sender(line: &WireLine) -> &'static str {
     }
 }
 
-fn text(line: &WireLine, marks: &[String]) -> Markup {
+fn text(line: &WireLine, marks: &[String], rule: Option<&Rule>) -> Markup {
     let pretty = || {
         let value: serde_json::Value = serde_json::from_str(&line.text).ok()?;
         serde_json::to_string_pretty(&value).ok()
     };
     let cut = if line.is_cut() { format!("… ({} bytes)", line.length) } else { String::new() };
     html! {
-        @if line.kind == WireKind::HttpHead { (head(&line.text, marks)) }
+        @if line.kind == WireKind::HttpHead { (head(line, marks, rule)) }
         @else if let Some(hex) = &line.hex {
             details { summary { (printable(&line.text)) } pre { (hex) } }
         } @else if line.text.len() <= SHORT {
@@ -73,13 +78,18 @@ fn text(line: &WireLine, marks: &[String]) -> Markup {
     }
 }
 
-/// The first line of a head, and below it its headers.
-fn head(text: &str, marks: &[String]) -> Markup {
-    let (first, headers) = text.split_once("  ").unwrap_or((text, ""));
+/// The first line of a head and the headers that matter, and below them the others.
+fn head(line: &WireLine, marks: &[String], rule: Option<&Rule>) -> Markup {
+    let mut parts = line.text.split("  ");
+    let first = parts.next().unwrap_or_default();
+    // A number stands in many headers.
+    let texts: Vec<_> = marks.iter().filter(|mark| mark.parse::<i64>().is_err()).cloned().collect();
+    let matters = |it: &&str| find(it, &texts).is_some() || rule.is_some_and(|rule| rule.is_about(it));
+    let (shown, others): (Vec<_>, Vec<_>) = parts.partition(matters);
     html! {
-        details class="head" open[find(headers, marks).is_some()] {
-            summary { code { (printable(first)) } }
-            pre { @for part in headers.split("  ") { (highlight(part, marks)) "\n" } }
+        details class="head" {
+            summary { code { (marked(line, first, marks)) } @for header in shown { br; code { (highlight(header, &texts)) } } }
+            pre { @for header in others { (printable(header)) "\n" } }
         }
     }
 }

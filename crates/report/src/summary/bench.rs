@@ -11,6 +11,8 @@ use crate::bench::{BenchResult, Change, Comparison, Measure, TargetResult, label
 const BARS: usize = 40;
 /// How much of the text of an error is shown.
 const ERROR: usize = 200;
+/// How many servers, and how many causes, are named.
+const NAMES: usize = 3;
 const HEADS: [&str; 8] = ["requests", "per second", "p50", "p90", "p99", "p99.9", "max", "errors"];
 
 pub(super) fn section(result: &BenchResult) -> Section {
@@ -25,10 +27,10 @@ pub(super) fn section(result: &BenchResult) -> Section {
     let machine = &result.machine;
     section.facts = vec![("started", result.started_at.clone()), ("rehearse", result.rehearse.clone())];
     let part = result.shard.map(|it| format!("; this is {} of it", it.shard)).unwrap_or_default();
-    section.subjects = vec![(
-        format!("{}, {} × {}", machine.system, machine.processors, machine.processor),
-        vec![format!("{}{}{part}", result.load.phrase(), parts(result))],
-    )];
+    let names: Vec<_> = result.targets.iter().map(|target| target.name.as_str()).collect();
+    let names = if names.len() > NAMES { counted_word(names.len(), "server") } else { names.join(", ") };
+    let machine = format!("{}, {} × {}", machine.system, machine.processors, machine.processor);
+    section.subjects = vec![(names, vec![format!("{}{}{part}", result.load.phrase(), parts(result)), machine])];
     let gates = result.comparisons.iter().filter(|it| it.is_gate);
     let of_gates = gates.clone().map(|it| of_threshold(it.change == Change::Slower));
     section.counts = counted(result.thresholds.iter().map(|it| of_threshold(it.is_met)).chain(of_gates));
@@ -62,10 +64,25 @@ pub(super) fn section(result: &BenchResult) -> Section {
     }));
     let warnings = result.warnings.iter().cloned().chain(result.distance());
     section.remarks.extend(warnings.map(|text| Remark::new(Outcome::Warning, text)));
-    if section.counts.is_empty() {
-        section.sentence = Some(counted_word(result.targets.len(), "server"));
-    }
+    section.sentence = Some(sentence(result));
     section
+}
+
+/// What made it fail, or the figures if there is one kind of request, or how many servers there were.
+fn sentence(result: &BenchResult) -> String {
+    let broken = result.thresholds.iter().filter(|it| it.is_met);
+    let broken = broken.map(|it| format!("fail if {}: {}", it.expression, it.found));
+    let slower = result.comparisons.iter().filter(|it| it.is_gate && it.change == Change::Slower).map(text);
+    let causes: Vec<_> = broken.chain(slower).take(NAMES).collect();
+    let mut measures = result.targets.iter().flat_map(|target| &target.measures);
+    match (&causes[..], measures.next(), measures.next()) {
+        ([], Some(it), None) if it.latency.count() > 0 => {
+            let [half, most] = [50.0, 99.0].map(|percent| readable(it.latency.percentile(percent)));
+            format!("{}: p50 {half}, p99 {most}, {} per second", it.name, rate(it.rate()))
+        }
+        ([], _, _) => counted_word(result.targets.len(), "server"),
+        (causes, _, _) => causes.join("; "),
+    }
 }
 
 /// Which parts of the load were sent.

@@ -1,13 +1,13 @@
 //! The section of `rehearse check`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
     Alert, AlertRule, Case, Failure, Matrix, Outcome, Place, Remark, Row, RowGroup, Rule, Scan, Section, Suite,
     counted, counted_word, missing_case, missing_parts, readable,
 };
 use crate::{
-    TraceLine,
+    TraceLine, WireKind, WireLine,
     check::{CheckResult, CheckVerdict, CheckedServer, ConfigPlace, FoundViolation, JudgedCheck, areas},
     groups::grouped,
     text::printable,
@@ -87,6 +87,12 @@ pub(super) fn section(result: &CheckResult) -> Section {
     };
     let parts = section.matrix.as_ref().and_then(rules_kept).into_iter().chain(stale);
     section.sentence = Some(parts.collect::<Vec<_>>().join(", ")).filter(|sentence| !sentence.is_empty());
+    let words = section.untested.iter().flat_map(|(reason, _)| reason.split(|it| it == ' ' || it == '`'));
+    let options: BTreeSet<_> = words.filter(|word| word.starts_with("--")).collect();
+    let options = options.into_iter().collect::<Vec<_>>().join(" and ");
+    if let Some(sentence) = section.sentence.as_mut().filter(|_| !options.is_empty()) {
+        sentence.push_str(&format!("; more is tried with {options}"));
+    }
     if result.strict && result.totals.warnings > 0 {
         section.sentence = Some(format!("{}; --strict counts warnings as failures", section.conclusion()));
     }
@@ -382,15 +388,28 @@ pub(crate) fn failure(check: &JudgedCheck, server: &str, outcome: Outcome) -> Fa
     let accepted = (accepted > 0).then(|| format!("{} accepted", counted_word(accepted, "more violation")));
     let messages = check.reason.clone().into_iter().chain(found.into_iter().map(message)).chain(more).chain(accepted);
     let messages = messages.collect();
-    let evidence = open.first().map(|violation| &violation.evidence[..]).unwrap_or_default();
+    let rule = rule(check);
+    let evidence = open.first().map(|violation| &violation.evidence[..]).unwrap_or_default().iter().cloned();
+    let wire =
+        evidence.map(|line| TraceLine { server: server.to_owned(), line: decisive_first(line, &rule) }).collect();
     Failure {
         level: check.level.as_deref().map(ToOwned::to_owned),
         messages,
-        rule: Some(rule(check)),
-        wire: evidence.iter().map(|line| TraceLine { server: server.to_owned(), line: line.clone() }).collect(),
+        rule: Some(rule),
+        wire,
         again: check.again.clone().into_iter().collect(),
         ..Failure::new(outcome, check.id.clone())
     }
+}
+
+/// The line, with the headers that the rule is about before the others.
+fn decisive_first(mut line: WireLine, rule: &Rule) -> WireLine {
+    if line.kind == WireKind::HttpHead {
+        let mut parts: Vec<_> = line.text.split("  ").collect();
+        parts[1..].sort_by_key(|header| !rule.is_about(header));
+        line.text = parts.join("  ");
+    }
+    line
 }
 
 fn rule(check: &JudgedCheck) -> Rule {

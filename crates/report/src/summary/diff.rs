@@ -87,7 +87,7 @@ fn counts(result: &DiffResult) -> String {
     }
     let accepted = result.changes.iter().filter(|change| change.accepted.is_some()).count();
     parts.extend((accepted > 0).then(|| format!("{accepted} accepted")));
-    let changes = if parts.is_empty() { "no changes".to_owned() } else { format!("changes: {}", parts.join(", ")) };
+    let changes = if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") };
     let refused: usize = result.refused_calls.iter().map(|call| call.count).sum();
     match result.calls {
         Some(calls) => format!("{changes}; {refused} of {calls} recorded calls would fail"),

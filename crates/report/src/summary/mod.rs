@@ -416,6 +416,15 @@ impl Table {
 }
 
 impl Rule {
+    /// Whether it is about a header such as `origin: null`, which its text names or quotes.
+    pub(crate) fn is_about(&self, header: &str) -> bool {
+        let (name, value) = header.split_once(": ").unwrap_or((header, ""));
+        let words = name.trim_start_matches("mcp-").replace('-', " ");
+        let mut quoted = self.text.split('`').skip(1).step_by(2);
+        quoted.any(|it| [name, value, header].iter().any(|part| part.eq_ignore_ascii_case(it)))
+            || (words.contains(' ') && self.text.contains(&words))
+    }
+
     /// What its link leads to.
     pub(crate) fn link_name(&self) -> &'static str {
         if self.link.contains("://modelcontextprotocol.io/") { "Specification" } else { "Source" }
@@ -489,4 +498,23 @@ pub(crate) fn counted_word(count: usize, word: &str) -> String {
 pub(crate) fn readable(duration: Duration) -> String {
     // JSON keeps microseconds, and both must give the same page.
     crate::bench::readable(Duration::from_micros((duration.as_secs_f64() * 1e6).round() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_about_the_headers_that_it_names_or_quotes() {
+        let is_about = |text: &str, header| {
+            let rule = Rule { text: text.to_owned(), help: None, link: String::new() };
+            rule.is_about(header)
+        };
+        let foreign = "A request with a foreign `Origin` is refused.";
+        assert!(is_about(foreign, "origin: http://evil.example"));
+        assert!(!is_about(foreign, "accept: application/json"));
+        assert!(is_about("The origin `null` is refused.", "origin: null"));
+        assert!(is_about("An event stream has the header `X-Accel-Buffering: no`.", "x-accel-buffering: no"));
+        assert!(is_about("The end of a session id is no more.", "mcp-session-id: 7"));
+    }
 }

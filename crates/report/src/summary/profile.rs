@@ -14,6 +14,8 @@ use crate::{
 
 /// How many messages of a rule are shown.
 const NAMED: usize = 8;
+/// How many profiles are named in which a server works.
+const TITLES: usize = 4;
 const HEADS: [&str; 6] = ["fit", "blocks", "degrades", "advice", "kept", "untried"];
 
 /// `None` if no profile was asked for.
@@ -48,7 +50,19 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
             });
         }
     }
-    section.failures.sort_by_key(|failure| failure.outcome);
+    section
+        .failures
+        .sort_by_key(|failure| (failure.outcome, failure.level.as_deref() != Some(RuleLevel::Blocks.as_str())));
+    let fits = [(Fit::Works, "works"), (Fit::Degraded, "is degraded"), (Fit::Blocked, "is blocked")];
+    let fits = fits.into_iter().filter_map(|(fit, what)| {
+        let titles: Vec<_> = profiles().filter(|it| it.fit == fit).map(|it| it.title.as_str()).collect();
+        match titles.len() {
+            0 => None,
+            count if fit == Fit::Works && count > TITLES => Some(format!("{what} in {count} profiles")),
+            _ => Some(format!("{what} in {}", titles.join(", "))),
+        }
+    });
+    section.sentence = Some(fits.collect::<Vec<_>>().join(", "));
     section.scan = Some(scan(&servers));
     Some(section)
 }

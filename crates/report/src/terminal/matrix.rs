@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use anstyle::Style;
+use rehearse_protocol::Version;
 
 use super::{end_line, style};
 use crate::{
     palette::{DIM, STRONG, styled},
-    summary::{Matrix, Outcome, Row, RowGroup, counted, readable},
+    summary::{Matrix, Outcome, Row, RowGroup, counted, counted_word, readable},
     text::printable,
 };
 
@@ -40,7 +41,14 @@ pub(super) fn matrix(out: &mut String, matrix: &Matrix, width: usize) {
             let groups = matrix.groups.iter().map(|group| of_group(group, count, is_one));
             groups.filter(|line| line.cells.iter().any(Option::is_some)).chain(total).collect()
         }
-        false => matrix.groups.iter().flat_map(|group| &group.rows).map(of_row).collect(),
+        false => {
+            let rows = matrix.groups.iter().flat_map(|group| &group.rows);
+            let (idle, rows): (Vec<_>, Vec<_>) = rows.partition(|row| is_idle(row));
+            let cell = (Outcome::NotRun.mark().to_owned(), style(Outcome::NotRun));
+            let name = counted_word(idle.len(), matrix.row);
+            let folded = Line { name, cells: vec![Some(cell); count], time: String::new() };
+            rows.into_iter().map(of_row).chain((!idle.is_empty()).then_some(folded)).collect()
+        }
     };
     if lines.is_empty() || count == 0 {
         return;
@@ -84,14 +92,18 @@ fn heads(out: &mut String, columns: &[(String, String)], name_width: usize, colu
     for (group, name) in columns {
         let label = if previous == Some(group) { String::new() } else { printable(group).into_owned() };
         previous = Some(group);
-        // Year and month are enough to distinguish the versions.
-        let name = if is_counted { name } else { name.get(2..7).filter(|it| it.contains('-')).unwrap_or(name) };
+        let name = if is_counted { name } else { short(name).unwrap_or(name) };
         let _ = write!(groups, " {label:<0$}", column - 1);
         let _ = write!(names, " {name:<0$}", column - 1);
     }
     for line in [groups, names].iter().skip(usize::from(is_counted && columns.iter().all(|it| it.0 == columns[0].0))) {
         let _ = writeln!(out, "{}", styled(line.trim_end(), STRONG));
     }
+}
+
+/// Year and month of a protocol version, which are enough to distinguish them.
+fn short(name: &str) -> Option<&str> {
+    name.parse::<Version>().ok().and_then(|_| name.get(2..7))
 }
 
 fn line(out: &mut String, line: &Line, part: std::ops::Range<usize>, name_width: usize, column: usize) {
@@ -111,6 +123,12 @@ fn line(out: &mut String, line: &Line, part: std::ops::Range<usize>, name_width:
         let _ = write!(out, "{}", styled(format!("{:>TIME$}", line.time), DIM));
     }
     end_line(out);
+}
+
+/// Whether nothing of it was run, although it could be.
+fn is_idle(row: &Row) -> bool {
+    let is_idle = |outcome: Outcome| matches!(outcome, Outcome::NotRun | Outcome::NotApplicable);
+    row.worst() == Outcome::NotRun && row.cells.iter().flatten().all(|(outcome, _)| is_idle(*outcome))
 }
 
 fn of_row(row: &Row) -> Line {
@@ -159,7 +177,9 @@ fn legend(out: &mut String, matrix: &Matrix, is_counted: bool) {
             let words = outcomes.iter().map(|(outcome, _)| format!("{} {}", outcome.mark(), outcome.phrase()));
             let has_times = matrix.groups.iter().flat_map(|group| &group.rows).any(|row| row.duration.is_some());
             let times = if has_times { "; time: slowest cell" } else { "" };
-            format!("{}{times}", words.collect::<Vec<_>>().join("  "))
+            let mut versions = matrix.columns.iter().filter_map(|(_, name)| Some((short(name)?, name)));
+            let versions = versions.next().map(|(short, name)| format!("; {short}: version {}", printable(name)));
+            format!("{}{times}{}", words.collect::<Vec<_>>().join("  "), versions.unwrap_or_default())
         }
     };
     let _ = writeln!(out, "{}\n", styled(legend, DIM));

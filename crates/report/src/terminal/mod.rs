@@ -44,7 +44,9 @@ pub(crate) fn render(summary: &Summary, layout: &Layout) -> String {
         }
     }
     if !is_one {
-        let _ = writeln!(out, "{}", styled(summary.phrase(), of_verdict(summary.verdict)));
+        let parts = summary.sections.iter().map(|section| format!("{}: {}", section.title, section.phrase()));
+        let parts = parts.collect::<Vec<_>>().join("; ");
+        let _ = writeln!(out, "{}   {parts}", styled(summary.phrase(), of_verdict(summary.verdict)));
     }
     out
 }
