@@ -6,6 +6,7 @@ mod baseline;
 mod browser;
 mod checks;
 mod client;
+mod gateway;
 mod profiles;
 mod progress;
 mod report_args;
@@ -132,6 +133,7 @@ pub(super) struct CheckArgs {
 #[derive(Debug, clap::Subcommand)]
 enum CheckedRole {
     Client(client::ClientArgs),
+    Gateway(gateway::GatewayArgs),
 }
 
 /// One version, or all of them.
@@ -158,8 +160,10 @@ fn versions(text: &str) -> Result<CheckedVersions, UnknownVersion> {
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    if let Some(CheckedRole::Client(args)) = &args.role {
-        return client::run(args);
+    match &args.role {
+        Some(CheckedRole::Client(args)) => return client::run(args),
+        Some(CheckedRole::Gateway(args)) => return gateway::run(args),
+        None => {}
     }
     if let Some(named) = &args.issuer.auth_server {
         return auth_server::run(args, named.as_deref());

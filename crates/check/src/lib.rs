@@ -2,7 +2,7 @@
 //!
 //! A probe sends and records; it never judges. The judges of [`rehearse_conformance`] read the traces of all
 //! connections with the server in one version, and say which checks hold. [`check`] probes a server, [`check_issuer`] an
-//! authorization server, [`client`] checks clients.
+//! authorization server, [`client`] checks clients, [`gateway`] what is in between.
 
 #![warn(missing_docs)]
 
@@ -10,6 +10,7 @@ pub mod client;
 mod connection;
 mod detection;
 mod effects;
+pub mod gateway;
 mod issuer;
 mod lists;
 mod options;

@@ -68,6 +68,8 @@ pub enum Role {
     Client,
     /// An authorization server.
     Issuer,
+    /// A server to its clients, and a client of an upstream server.
+    Gateway,
 }
 
 /// One rule of the specification.
@@ -145,6 +147,7 @@ impl Check {
     pub fn role(&self) -> Role {
         match self.area() {
             "issuer" => Role::Issuer,
+            "gateway" => Role::Gateway,
             area if area.starts_with("client-") => Role::Client,
             _ => Role::Server,
         }

@@ -55,6 +55,8 @@ pub struct Evidence<'t> {
     pub facts: Facts,
     /// The connections, in the order of the traces.
     pub connections: Vec<Connection<'t>>,
+    /// If a gateway is checked, its connections with its upstream. They are numbered on.
+    pub upstream: Vec<Connection<'t>>,
 }
 
 impl<'t> Evidence<'t> {
@@ -64,13 +66,24 @@ impl<'t> Evidence<'t> {
         let connections = traces.iter().enumerate();
         let connections =
             connections.map(|(number, trace)| Connection::new(number, trace, version.era(), transport)).collect();
-        let mut evidence = Evidence { version, transport, facts, connections };
+        let mut evidence = Evidence { version, transport, facts, connections, upstream: Vec::new() };
         if evidence.facts.capabilities.is_null() {
             let found = evidence.calls().filter(|call| matches!(call.method(), "initialize" | "server/discover"));
             let found = found.filter_map(|call| call.result()?.get("capabilities")).next().cloned();
             evidence.facts.capabilities = found.unwrap_or_default();
         }
         evidence
+    }
+
+    /// Adds the traces of the upstream of a gateway, each in the era in which it was used.
+    #[must_use]
+    pub fn with_upstream(mut self, traces: &[&'t Trace], transport: Transport) -> Evidence<'t> {
+        let first = self.connections.len();
+        let era = |trace| Evidence::versions(trace).first().map_or(self.version, |version| *version).era();
+        let numbered = traces.iter().enumerate();
+        self.upstream =
+            numbered.map(|(number, trace)| Connection::new(first + number, trace, era(trace), transport)).collect();
+        self
     }
 
     /// The versions that a client and a server used in a trace.

@@ -42,7 +42,7 @@ mod shapes;
 mod silence;
 mod unrest;
 
-pub use areas::cases;
+pub use areas::{cases, is_named};
 pub use call::{Ask, Call};
 pub use case::{Case, CaseBody, CaseGroup, ISSUER, LARGEST_LIST, Material, MirroredCall, MirroredParameter};
 pub use check::{Check, Confirmation, Level, Role, checks, checks_of, judge_all, judge_selected};

@@ -64,6 +64,7 @@ pub(super) fn unknown(id: &str, role: Role) -> Failure {
             Role::Server => "rehearse check",
             Role::Client => "rehearse check client",
             Role::Issuer => "rehearse check --auth-server",
+            Role::Gateway => "rehearse check gateway",
         };
         return Failure::Usage(format!("the check {id:?} belongs to `{command}`"));
     }

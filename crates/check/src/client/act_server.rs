@@ -16,9 +16,9 @@ use rehearse_mock::{
     script::{ActRules, ProcessRules},
     serve::{ListenOptions, MockServer, ServerRecorder},
 };
-use rehearse_protocol::{Closed, Direction, Message, Transport};
+use rehearse_protocol::{Closed, Direction, Frame, Message, Trace, Transport};
 use rehearse_system::program::{quoted, write_launcher};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::{task::JoinHandle, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -165,6 +165,15 @@ impl ActServer {
             self.seen = (events, Instant::now());
         }
         (events > 0).then(|| self.seen.1.elapsed())
+    }
+
+    /// Whether a client has sent a message of this method, for the item of this name if it is not empty.
+    pub(crate) fn has_got(&self, method: &str, name: &str) -> bool {
+        let is_it = |frame: &Frame| {
+            let message: Value = serde_json::from_slice(&frame.bytes).unwrap_or_default();
+            message["method"] == method && (name.is_empty() || message["params"]["name"] == name)
+        };
+        self.recorder.traces().iter().flat_map(Trace::frames).any(is_it)
     }
 
     /// The methods that clients have used.

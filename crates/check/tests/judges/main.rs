@@ -6,6 +6,7 @@ mod bad_clients;
 mod causes;
 mod delay;
 mod ends;
+mod gateways;
 mod issuers;
 mod mutants;
 mod pipe;

@@ -232,6 +232,11 @@ impl ClientRecorder {
         frame
     }
 
+    /// Says which case of a probe the next message is.
+    pub fn announce(&self, case: &str) {
+        self.note(EventKind::Case(case.into()));
+    }
+
     /// Adds an event that is not a frame.
     pub(crate) fn note(&self, kind: EventKind) {
         self.note_in(None, kind);

@@ -13,6 +13,7 @@ mod common;
 mod comp;
 mod discover;
 mod era;
+mod gateway;
 mod hdr;
 mod http;
 mod io;
@@ -43,6 +44,7 @@ mod tools;
 mod ws;
 
 pub(crate) use client::answered;
+pub use gateway::is_named;
 pub(crate) use common::{is_base64, shown};
 
 /// Judges one check.
@@ -125,6 +127,7 @@ pub(crate) const ALL: &[Area] = &[
     area!(auth without cases),
     area!(safety without cases),
     area!(issuer without cases),
+    area!(gateway without cases),
     area!(client rpc),
     area!(client life),
     area!(client list),

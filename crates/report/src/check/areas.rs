@@ -1,6 +1,6 @@
 //! What the areas of the checks are about.
 
-const AREAS: [(&str, &str); 35] = [
+const AREAS: [(&str, &str); 36] = [
     ("ask", "requests to the client"),
     ("auth", "authorization"),
     ("cache", "caching"),
@@ -8,6 +8,7 @@ const AREAS: [(&str, &str); 35] = [
     ("comp", "completion"),
     ("discover", "discovery"),
     ("era", "both eras"),
+    ("gateway", "gateway"),
     ("hdr", "HTTP headers"),
     ("http", "HTTP"),
     ("io", "process"),

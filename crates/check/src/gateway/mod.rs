@@ -1,0 +1,163 @@
+//! The check of a gateway: our client is on one side of it, and a mock on the other. Each exchange is seen twice, and the
+//! judges compare what went in with what came out.
+//!
+//! In each version the gateway is started anew, with a mock that has what must reach the client as it is: all types of
+//! content, errors with data, large numbers, many pages. At the end the mock goes, and the gateway is asked once more.
+
+mod options;
+mod start;
+mod work;
+
+use std::collections::BTreeSet;
+
+use rehearse_client::ConnectError;
+use rehearse_conformance::{
+    Check, CheckOutcome, Evidence, Facts, JudgedVersion, Recorded, Role, checks_of, judge_recorded, judge_selected,
+};
+use rehearse_document::Source;
+use rehearse_protocol::{Trace, Transport, Version};
+use rehearse_report::check::{CheckVerdict, CheckedServer, UnansweredVersion};
+
+pub use self::options::{GatewayError, GatewayOptions};
+use self::work::Client;
+use crate::{
+    client::{ActScript, ActServer, ClientError},
+    report::checked_version,
+    selects,
+};
+
+/// What the upstream is.
+const UPSTREAM: &str = include_str!("../../gateway/upstream.yaml");
+/// The newest version of each era.
+const VERSIONS: [Version; 2] = [Version::LATEST, Version::LATEST_LEGACY];
+
+/// The traces of both sides of a gateway in one version.
+#[derive(Debug)]
+pub struct GatewayTraces {
+    /// The version that its clients used.
+    pub version: Version,
+    /// How its clients reached it.
+    pub transport: Transport,
+    /// The connections of its clients.
+    pub clients: Vec<Trace>,
+    /// Its connections with the upstream.
+    pub upstream: Vec<Trace>,
+    /// What only the clients know.
+    pub token: String,
+}
+
+/// Checks a gateway in each era. The result is that of the gateway, and then what it does as a server and as a client.
+///
+/// # Errors
+/// The gateway or the mock cannot be started. A version that it does not speak is in the result.
+pub async fn check_gateway(options: &GatewayOptions) -> Result<Vec<CheckedServer>, GatewayError> {
+    let mut checked = CheckedServer::new(options.target(), options.transport());
+    let (mut runs, mut refused) = (Vec::new(), Vec::new());
+    for version in VERSIONS.into_iter().filter(|version| options.versions.is_empty() || options.versions.contains(version)) {
+        tokio::select! {
+            run = Box::pin(run_gateway(options, version)) => match run? {
+                Ok(run) => runs.push(run),
+                Err(error) => refused.push(UnansweredVersion { version, reason: error.to_string() }),
+            },
+            () = options.shutdown.cancelled() => checked.is_interrupted = true,
+        }
+    }
+    if runs.is_empty() {
+        checked.error = refused.pop().map(|it| it.reason);
+    } else if !options.versions.is_empty() {
+        checked.unanswered = refused;
+    }
+    let sides = [Role::Server, Role::Client].into_iter().filter_map(|role| side(options, &runs, role));
+    let sides: Vec<_> = sides.collect();
+    for run in &runs {
+        judge(options, run, &mut checked);
+    }
+    Ok([checked].into_iter().chain(sides).collect())
+}
+
+/// Judges both sides of a gateway in one version.
+pub fn judge_gateway(run: &GatewayTraces, checks: &[String]) -> CheckedServer {
+    let mut checked = CheckedServer::new(String::new(), run.transport);
+    let options = GatewayOptions { checks: checks.to_vec(), ..GatewayOptions::default() };
+    judge(&options, run, &mut checked);
+    checked
+}
+
+fn judge(options: &GatewayOptions, run: &GatewayTraces, checked: &mut CheckedServer) {
+    let [clients, upstream]: [Vec<&Trace>; 2] = [&run.clients, &run.upstream].map(|traces| traces.iter().collect());
+    let facts = Facts { role: Role::Gateway, secrets: vec![run.token.clone()], ..Facts::default() };
+    let of_upstream = upstream.iter().find_map(|trace| trace.transport()).unwrap_or(Transport::Http);
+    let evidence =
+        Evidence::new(&clients, run.version, run.transport, facts).with_upstream(&upstream, of_upstream);
+    let wanted = checks_of(Role::Gateway).filter(|check| options.is_selected(&check.id));
+    let outcomes = judge_selected(&evidence, wanted);
+    checked.versions.push(checked_version(&[clients, upstream].concat(), run.version, &outcomes));
+}
+
+/// What the gateway does as a server or as a client, whatever is on its other side; `None` if nothing of it was tested.
+fn side(options: &GatewayOptions, runs: &[GatewayTraces], role: Role) -> Option<CheckedServer> {
+    let (own, other, word) = match role {
+        Role::Client => (traces(runs, |run| &run.upstream), traces(runs, |run| &run.clients), "as a client"),
+        _ => (traces(runs, |run| &run.clients), traces(runs, |run| &run.upstream), "as a server"),
+    };
+    let mut checked = CheckedServer::new(format!("{} {word}", options.target()), own.first()?.transport()?);
+    // What passes through is not its own.
+    let passed: BTreeSet<_> = judged(&other, role).flat_map(|it| it.outcomes).filter(is_violated).map(|(it, _)| &it.id).collect();
+    for mut version in judged(&own, role) {
+        version.outcomes.retain(|(check, outcome)| {
+            let is_meant = options.is_selected(&check.id) && !passed.contains(&check.id) && check.area() != "io";
+            is_meant && (role == Role::Client || check.is_passive()) && outcome.verdict != CheckVerdict::NotTested
+        });
+        checked.versions.push(checked_version(&version.traces, version.version, &version.outcomes));
+    }
+    checked.versions.iter().any(|it| !it.checks.is_empty()).then_some(checked)
+}
+
+fn traces(runs: &[GatewayTraces], of: impl Fn(&GatewayTraces) -> &Vec<Trace>) -> Vec<&Trace> {
+    runs.iter().flat_map(of).collect()
+}
+
+fn judged<'t>(traces: &[&'t Trace], role: Role) -> impl Iterator<Item = JudgedVersion<'t>> {
+    let transport = traces.iter().find_map(|trace| trace.transport()).unwrap_or(Transport::Http);
+    let recorded = traces.iter().map(|trace| Recorded { trace, asked: None });
+    judge_recorded(recorded, transport, &Facts { role, is_local: true, ..Facts::default() }).versions.into_iter()
+}
+
+fn is_violated((_, outcome): &(&'static Check, CheckOutcome)) -> bool {
+    matches!(outcome.verdict, CheckVerdict::Fail | CheckVerdict::Warn)
+}
+
+/// Starts the gateway before a mock, and lets clients of a version work through it.
+///
+/// # Errors
+/// It, or the mock, cannot be started. The inner error says that it does not speak the version.
+pub async fn run_gateway(
+    options: &GatewayOptions,
+    version: Version,
+) -> Result<Result<GatewayTraces, ConnectError>, GatewayError> {
+    let script = Source::new("upstream.yaml", UPSTREAM);
+    let act = ActScript::parse("upstream".to_owned(), &script).map_err(ClientError::from)?;
+    let upstream = ActServer::start(act, options.seed, options.upstream, options.program.as_deref()).await?;
+    let started = start::start(options, &upstream).await?;
+    let token = options.token.clone().unwrap_or_else(|| format!("{:032x}", rand::random::<u128>()));
+    let params = started.params(options, &token);
+    let client = Client::connect(&params, version, options).await;
+    let walked = match client {
+        Err(error) => Err(error),
+        Ok(client) => Ok(client.work(&params, upstream, options).await),
+    };
+    started.stop(&options.shutdown).await;
+    Ok(walked.map(|(clients, upstream)| GatewayTraces {
+        version,
+        transport: params.target.transport(),
+        clients,
+        upstream,
+        token,
+    }))
+}
+
+impl GatewayOptions {
+    fn is_selected(&self, id: &str) -> bool {
+        self.checks.is_empty() || self.checks.iter().any(|pattern| selects(pattern, id))
+    }
+}

@@ -1,0 +1,643 @@
+//! What a gateway between clients and an upstream server may not change: to its clients it is a server, to its upstream a
+//! client. No section is about what is in between, so most rules are derived from what a result, an error or a
+//! notification of a server is to its client.
+
+use rehearse_document::text::quoted;
+use rehearse_protocol::List;
+use serde_json::{Map, Value};
+
+use super::Judge;
+use super::common::shown;
+use super::query::elements;
+use crate::{Ask, Call, Connection, EventRef, Evidence, Judgement, Kind, Message};
+
+/// The case of what is asked after the upstream has ended.
+const GONE: &str = "gateway/gone";
+const CALL: &str = "tools/call";
+/// The methods that name one item.
+const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
+/// The methods of which a result says that the upstream knows of the request.
+const PASSED: [&str; 7] =
+    [CALL, "resources/read", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+/// The members of results that each connection has of its own.
+const OWN_MEMBERS: [&str; 5] = ["_meta", "resultType", "ttlMs", "cacheScope", "nextCursor"];
+/// The members of the result of a call that have checks of their own.
+const CALL_MEMBERS: [&str; 3] = ["content", "structuredContent", "isError"];
+const CONTENT: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
+/// What begins the keys of `_meta` that belong to the protocol, so to one connection.
+const OWN_META: &str = "io.modelcontextprotocol/";
+
+pub(super) const JUDGES: &[(&str, Judge)] = &[
+    ("gateway.request.arrives", |e, j| {
+        let sent: Vec<_> = e.upstream.iter().flat_map(Connection::sent).filter_map(Message::method).collect();
+        for call in e.calls().filter(|call| PASSED.contains(&call.method()) && call.has_result()) {
+            let unpaired = || ITEMS.contains(&call.method()) && pairs(e, call.method()).iter().any(|it| it.is_of(&call));
+            let arrives = is_gone(&call) || (sent.contains(&call.method()) && !unpaired());
+            j.check_at(arrives, subject(&call), call.places(), || "a result, and nothing at the upstream");
+        }
+    }),
+    ("gateway.request.once", |e, j| {
+        let pairs = pairs(e, CALL);
+        let of_client: Vec<_> = pairs.iter().filter_map(|pair| Some(pair.upstream.as_ref()?.1.request.place)).collect();
+        for call in e.upstream.iter().flat_map(|it| it.calls_of(CALL)) {
+            let holds = of_client.contains(&call.request.place) || call.request.params().get("inputResponses").is_some();
+            j.check_at(holds, subject(&call), call.places(), || "a call that no client has made");
+        }
+    }),
+    ("gateway.request.arguments", |e, j| {
+        for (pair, upstream) in ITEMS.iter().flat_map(|method| joined(e, method)) {
+            let [sent, got] = [&pair.call, &upstream].map(|call| arguments(call.request));
+            let wrong = difference("arguments", &sent, &got);
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }),
+    ("gateway.request.meta", |e, j| {
+        for (pair, upstream) in joined(e, CALL) {
+            let sent = pair.call.request.at("/params/_meta");
+            if let Some(lost) = lost_meta(sent, upstream.request.at("/params/_meta")) {
+                j.check_at(lost.is_empty(), pair.name(), pair.places(), || lost);
+            }
+        }
+    }),
+    ("gateway.result.kept", |e, j| {
+        for (pair, upstream) in ITEMS.iter().flat_map(|method| joined(e, method)) {
+            let (Some(sent), Some(got)) = (upstream.response, pair.call.response) else { continue };
+            let holds = sent.result().is_some() == got.result().is_some();
+            j.check_at(holds, pair.name(), pair.places(), || became(&upstream, &pair.call));
+        }
+    }),
+    ("gateway.result.is-error", |e, j| {
+        let is_error = |result: &Value| result["isError"] == true;
+        for (pair, sent, got) in results(e, CALL) {
+            let holds = is_error(sent) == is_error(got);
+            j.check_at(holds, pair.name(), pair.places(), || {
+                format!("`isError: {}` became `isError: {}`", is_error(sent), is_error(got))
+            });
+        }
+    }),
+    ("gateway.result.structured", |e, j| {
+        for (pair, sent, got) in results(e, CALL) {
+            if let Some(sent) = sent.get("structuredContent") {
+                let wrong = difference("structuredContent", sent, &got["structuredContent"]);
+                j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+            }
+        }
+    }),
+    ("gateway.result.meta", |e, j| {
+        for (pair, sent, got) in ITEMS.iter().flat_map(|method| results(e, method)) {
+            if let Some(lost) = lost_meta(&sent["_meta"], &got["_meta"]) {
+                j.check_at(lost.is_empty(), pair.name(), pair.places(), || lost);
+            }
+        }
+    }),
+    ("gateway.result.members", |e, j| {
+        for (pair, sent, got) in results(e, CALL) {
+            let own = |key: &str| OWN_MEMBERS.contains(&key) || CALL_MEMBERS.contains(&key);
+            let wrong = lost_members(sent, got, own);
+            if let Some(wrong) = wrong {
+                j.check_at(wrong.is_empty(), pair.name(), pair.places(), || wrong);
+            }
+        }
+    }),
+    ("gateway.content.blocks", |e, j| {
+        for (pair, sent, got) in results(e, CALL).filter(|(_, sent, _)| sent["content"].is_array()) {
+            let known = |it: &&str| CONTENT.contains(it);
+            let [sent, got] = [sent, got].map(|result| types(result).filter(known).collect::<Vec<_>>().join(", "));
+            j.check_at(sent == got, pair.name(), pair.places(), || format!("blocks of {sent:?} became {got:?}"));
+        }
+    }),
+    ("gateway.content.text", |e, j| {
+        compare_blocks(e, j, |sent, got| texts(sent).zip(texts(got)).and_then(|(sent, got)| changed_text(sent, got)));
+    }),
+    ("gateway.content.data", |e, j| {
+        compare_blocks(e, j, |sent, got| {
+            let pointers = ["/data", "/mimeType", "/resource/blob", "/resource/mimeType", "/resource/uri", "/uri"];
+            let all = pointers.iter().filter(|it| sent.pointer(it).is_some());
+            first(all.map(|it| difference(&it[1..], sent.pointer(it)?, got.pointer(it).unwrap_or(&Value::Null))))
+        });
+    }),
+    ("gateway.content.members", |e, j| {
+        compare_blocks(e, j, |sent, got| {
+            let own = |key: &str| matches!(key, "type" | "text" | "data" | "mimeType" | "uri" | "resource");
+            let inner = |key: &str| matches!(key, "uri" | "text" | "blob" | "mimeType");
+            let outer = lost_members(sent, got, own).filter(|it| !it.is_empty());
+            outer.or_else(|| lost_members(&sent["resource"], &got["resource"], inner).filter(|it| !it.is_empty()))
+        });
+    }),
+    ("gateway.content.unknown-type", |e, j| {
+        for (pair, sent, got) in results(e, CALL) {
+            for block in elements(&sent["content"]).filter(|block| !is_known(block)) {
+                let holds = elements(&got["content"]).any(|it| it == block);
+                j.check_at(holds, pair.name(), pair.places(), || format!("no block {}", shown(block)));
+            }
+        }
+    }),
+    ("gateway.error.code", |e, j| {
+        compare_errors(e, j, |sent, got| difference("code", &sent["code"], &got["code"]));
+    }),
+    ("gateway.error.message", |e, j| {
+        // It may say more, as where the error comes from.
+        compare_errors(e, j, |sent, got| {
+            let [sent, got] = [sent, got].map(|error| error["message"].as_str().unwrap_or_default());
+            (!got.contains(sent)).then(|| format!("{} became {}", quoted(sent, 80), quoted(got, 80)))
+        });
+    }),
+    ("gateway.error.data", |e, j| {
+        compare_errors(e, j, |sent, got| {
+            sent.get("data").and_then(|data| difference("data", data, got.get("data").unwrap_or(&Value::Null)))
+        });
+    }),
+    ("gateway.list.complete", |e, j| {
+        for list in List::ALL {
+            let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
+            let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
+            let missing = first_reading(&upstream).filter(|(name, _)| !client.iter().any(|(it, _)| is_named(it.0, name.0)));
+            let missing: Vec<_> = missing.map(|(name, _)| name.0).collect();
+            j.check_at(missing.is_empty(), Some(list.method()), of_client.places(), || {
+                format!("{} missing: {}", missing.len(), some(&missing))
+            });
+        }
+    }),
+    ("gateway.list.invented", |e, j| {
+        for list in List::ALL {
+            let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
+            let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
+            let added = client.iter().filter(|(name, _)| !upstream.iter().any(|(it, _)| is_named(name.0, it.0)));
+            let mut added: Vec<_> = added.map(|(name, _)| name.0).collect();
+            added.dedup();
+            j.check_at(added.is_empty(), Some(list.method()), of_client.places(), || {
+                format!("{} that no upstream has: {}", added.len(), some(&added))
+            });
+        }
+    }),
+    ("gateway.list.once", |e, j| {
+        for list in List::ALL {
+            for connection in &e.connections {
+                let all = items(std::slice::from_ref(connection), list);
+                let mut names: Vec<_> = first_reading(&all).map(|(name, _)| name.0).collect();
+                let Some((_, call)) = all.first() else { continue };
+                names.sort_unstable();
+                let twice: Vec<_> = names.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+                j.check_at(twice.is_empty(), Some(list.method()), call.places(), || format!("twice: {}", some(&twice)));
+            }
+        }
+    }),
+    ("gateway.list.schema", |e, j| compare_items(e, j, |key| matches!(key, "inputSchema" | "outputSchema"))),
+    ("gateway.list.texts", |e, j| compare_items(e, j, |key| matches!(key, "title" | "description"))),
+    ("gateway.list.annotations", |e, j| compare_items(e, j, |key| key == "annotations")),
+    ("gateway.list.members", |e, j| {
+        let others = ["name", "uri", "uriTemplate", "inputSchema", "outputSchema", "title", "description", "annotations"];
+        compare_items(e, j, |key| !others.contains(&key));
+    }),
+    ("gateway.resource.contents", |e, j| {
+        for (pair, sent, got) in results(e, "resources/read") {
+            let wrong = difference("contents", &sent["contents"], &renamed(&got["contents"], &sent["contents"]));
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }),
+    ("gateway.prompt.messages", |e, j| {
+        for (pair, sent, got) in results(e, "prompts/get") {
+            let wrong = difference("messages", &sent["messages"], &got["messages"]);
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }),
+    ("gateway.completion.values", |e, j| {
+        for (pair, sent, got) in results(e, "completion/complete") {
+            let wrong = difference("values", &sent["completion"]["values"], &got["completion"]["values"]);
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }),
+    ("gateway.progress.forwarded", |e, j| {
+        for pair in pairs(e, CALL).iter().filter(|pair| !pair.is_cancelled()) {
+            let Some((connection, upstream)) = &pair.upstream else { continue };
+            let (asked, got) = progress(pair.connection, &pair.call);
+            let (passed, sent) = progress(connection, upstream);
+            if asked && !passed && pair.name().is_some_and(|name| is_named(name, "progress")) {
+                j.check_at(false, pair.name(), pair.places(), || "the upstream is not asked for progress");
+            } else if asked && !sent.is_empty() {
+                j.check_at(sent == got, pair.name(), pair.places(), || {
+                    format!("progress {} became {}", some(&sent), some(&got))
+                });
+            }
+        }
+    }),
+    ("gateway.cancel.forwarded", |e, j| {
+        for pair in pairs(e, CALL).iter().filter(|pair| pair.is_cancelled()) {
+            let Some((connection, upstream)) = &pair.upstream else { continue };
+            let is_cancelled = is_cancelled(connection, upstream);
+            j.check_at(is_cancelled, pair.name(), pair.places(), || "the upstream still works on the call");
+        }
+    }),
+    ("gateway.log.forwarded", |e, j| {
+        let (sent, got) = (notified(&e.upstream, "notifications/message"), notified(&e.connections, "notifications/message"));
+        let has_asked = e.calls_of("logging/setLevel").any(|call| call.has_result()) || e.is_modern();
+        for message in sent.iter().filter(|_| has_asked) {
+            let is_same = |it: &&Message<'_>| ["level", "logger", "data"].iter().all(|key| it.params()[key] == message.params()[key]);
+            let holds = got.iter().any(is_same);
+            j.check_at(holds, None, vec![message.place], || format!("no message {}", shown(message.params())));
+        }
+    }),
+    ("gateway.change.forwarded", |e, j| {
+        let declared = |list: List| e.facts.declares(&format!("{}/listChanged", list.capability()));
+        for list in List::ALL.into_iter().filter(|list| declared(*list)) {
+            let Some(sent) = notified(&e.upstream, list.change()).first().copied() else { continue };
+            let holds = !notified(&e.connections, list.change()).is_empty();
+            j.check_at(holds, Some(list.change()), vec![sent.place], || "no notification to the client");
+        }
+        let updated = "notifications/resources/updated";
+        if e.calls_of("resources/subscribe").any(|call| call.has_result())
+            && let Some(sent) = notified(&e.upstream, updated).first()
+        {
+            let holds = !notified(&e.connections, updated).is_empty();
+            j.check_at(holds, Some(updated), vec![sent.place], || "no notification to the client");
+        }
+    }),
+    ("gateway.ask.forwarded", |e, j| {
+        for ask in asked(e) {
+            let holds = same_ask(e, &ask).is_some();
+            j.check_at(holds, Some(ask.method()), ask.places(), || match client_ask(e, ask.method()) {
+                Some(other) => difference("params", &question(ask.request), &question(other.request)).unwrap_or_default(),
+                None => "the client is not asked".to_owned(),
+            });
+        }
+    }),
+    ("gateway.ask.answer", |e, j| {
+        for ask in asked(e) {
+            let (Some(given), Some(got)) =
+                (same_ask(e, &ask).and_then(|it| it.responses.first().copied()), ask.responses.first())
+            else {
+                continue;
+            };
+            let wrong = difference("result", given.at("/result"), got.at("/result"));
+            let places = vec![given.place, got.place];
+            j.check_at(wrong.is_none(), Some(ask.method()), places, || wrong.unwrap_or_default());
+        }
+    }),
+    ("gateway.ask.session", |e, j| {
+        for connection in &e.connections {
+            for ask in connection.asks().filter(|ask| ask.method() != "ping") {
+                let is_open = |call: Call<'_>| {
+                    call.request.kind == Kind::Request
+                        && call.request.place < ask.request.place
+                        && call.response.is_none_or(|it| it.place > ask.request.place)
+                };
+                let holds = connection.calls().any(is_open);
+                j.check_at(holds, Some(ask.method()), ask.places(), || "a question to a client that has asked nothing");
+            }
+        }
+    }),
+    ("gateway.capability.lost", |e, j| {
+        let (sent, got) = (declared(&e.upstream), declared(&e.connections));
+        for ((upstream, call), (client, own)) in sent.iter().zip(&got).take(1) {
+            let mut names = upstream.as_object().into_iter().flat_map(Map::keys);
+            let lost: Vec<_> = names.by_ref().filter(|name| client.get(name.as_str()).is_none()).collect();
+            let places = [call.places(), own.places()].concat();
+            j.check_at(lost.is_empty(), None, places, || format!("not passed on: {}", some(&lost)));
+        }
+    }),
+    ("gateway.capability.instructions", |e, j| {
+        let text = |connections: &[Connection<'_>]| {
+            let found = |call: Call<'_>| Some(call.result()?.get("instructions")?.as_str()?.to_owned());
+            opened(connections).find_map(found)
+        };
+        if let Some(sent) = text(&e.upstream) {
+            let got = text(&e.connections).unwrap_or_default();
+            let places = opened(&e.connections).take(1).flat_map(|call| call.places()).collect();
+            j.check_at(got.contains(&sent), None, places, || quoted(&got, 80));
+        }
+    }),
+    ("gateway.auth.token", |e, j| {
+        for http in e.upstream.iter().flat_map(|it| it.exchanges.values()) {
+            let Some(headers) = http.request_headers else { continue };
+            let values = headers.values().filter_map(|value| value.to_str().ok());
+            let mut leaked = values.filter(|value| e.facts.secrets.iter().any(|secret| value.contains(secret.as_str())));
+            if !e.facts.secrets.is_empty() {
+                j.check_at(leaked.next().is_none(), None, http.places(), || "the token of the client");
+            }
+        }
+    }),
+    ("gateway.upstream.gone", |e, j| {
+        for connection in &e.connections {
+            for call in connection.calls().filter(is_gone) {
+                let is_success = call.result().is_some_and(|result| result["isError"] != true);
+                // A bridge over stdio may end with its upstream, as a server that ends would.
+                let is_told = call.is_answered() || connection.ended_by_server();
+                j.check_answer(is_told && !is_success, &call, || call.answer_text());
+            }
+        }
+    }),
+];
+
+/// A call of a client, and what the gateway made of it at its upstream.
+struct Pair<'e> {
+    connection: &'e Connection<'e>,
+    call: Call<'e>,
+    upstream: Option<(&'e Connection<'e>, Call<'e>)>,
+}
+
+impl<'e> Pair<'e> {
+    fn name(&self) -> Option<&'e str> {
+        subject(&self.call)
+    }
+
+    /// The frames of both sides: what the client sent, what the upstream got and answered, what the client got.
+    fn places(&self) -> Vec<EventRef> {
+        let upstream = self.upstream.as_ref().map(|(_, call)| call.places()).unwrap_or_default();
+        [self.call.request.place].into_iter().chain(upstream).chain(self.call.response.map(|it| it.place)).collect()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        is_cancelled(self.connection, &self.call)
+    }
+
+    /// Whether the call of a client has come to no upstream.
+    fn is_of(&self, call: &Call<'_>) -> bool {
+        self.upstream.is_none() && self.call.request.place == call.request.place
+    }
+}
+
+fn is_gone(call: &Call<'_>) -> bool {
+    call.request.case == Some(GONE)
+}
+
+/// What an item is known by in a request for it.
+fn subject<'e>(call: &Call<'e>) -> Option<&'e str> {
+    ["/params/name", "/params/uri", "/params/ref/name", "/params/ref/uri"].into_iter().find_map(|it| call.text(it))
+}
+
+/// Whether the name of an item at the gateway is that of the upstream, or that with something before or after it.
+pub fn is_named(client: &str, upstream: &str) -> bool {
+    let is_apart = |rest: &str, at: Option<char>| rest.is_empty() || at.is_some_and(|it| !it.is_alphanumeric());
+    client == upstream
+        || client.strip_suffix(upstream).is_some_and(|rest| is_apart(rest, rest.chars().next_back()))
+        || client.strip_prefix(upstream).is_some_and(|rest| is_apart(rest, rest.chars().next()))
+}
+
+/// Each call of a client of a method, with that at the upstream: of the same name, with the same arguments if there is one.
+fn pairs<'e>(e: &'e Evidence<'_>, method: &'e str) -> Vec<Pair<'e>> {
+    let all = e.upstream.iter().flat_map(|connection| connection.calls_of(method).map(move |call| (connection, call)));
+    let mut upstream: Vec<_> = all.collect();
+    let mut pairs = Vec::new();
+    for connection in &e.connections {
+        for call in connection.calls_of(method).filter(|call| !is_gone(call)) {
+            let name = subject(&call).unwrap_or_default();
+            let is_same = |it: &Call<'_>| subject(it).is_some_and(|own| is_named(name, own));
+            let sent = arguments(call.request);
+            let equal = upstream.iter().position(|(_, it)| is_same(it) && arguments(it.request) == sent);
+            let found = equal.or_else(|| upstream.iter().position(|(_, it)| is_same(it)));
+            pairs.push(Pair { connection, call, upstream: found.map(|at| upstream.remove(at)) });
+        }
+    }
+    pairs
+}
+
+/// The pairs of which both sides are there.
+fn joined<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = (Pair<'e>, Call<'e>)> {
+    pairs(e, method).into_iter().filter_map(|pair| {
+        let (_, upstream) = *pair.upstream.as_ref()?;
+        Some((pair, upstream))
+    })
+}
+
+/// The pairs in which the upstream and the client have a result.
+fn results<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = (Pair<'e>, &'e Value, &'e Value)> {
+    joined(e, method).filter_map(|(pair, upstream)| {
+        let (sent, got) = (upstream.result()?, pair.call.result()?);
+        Some((pair, sent, got))
+    })
+}
+
+/// What a client asks for of an item.
+fn arguments(request: &Message<'_>) -> Value {
+    let params = request.params();
+    match params.get("arguments").or_else(|| params.get("argument")) {
+        None | Some(Value::Null) => Value::Object(Map::new()),
+        Some(arguments) => arguments.clone(),
+    }
+}
+
+/// The first place in which two values differ, in words.
+fn difference(at: &str, sent: &Value, got: &Value) -> Option<String> {
+    match (sent, got) {
+        (Value::Object(sent), Value::Object(got)) => {
+            let keys = sent.keys().chain(got.keys().filter(|key| !sent.contains_key(*key)));
+            let member = |object: &Map<String, Value>, key: &str| object.get(key).cloned();
+            first(keys.map(|key| {
+                let at = format!("{at}.{key}");
+                match (member(sent, key), member(got, key)) {
+                    (Some(sent), Some(got)) => difference(&at, &sent, &got),
+                    (Some(sent), None) => Some(format!("`{at}` is gone, it was {}", shown(&sent))),
+                    (None, got) => got.map(|got| format!("`{at}` was added: {}", shown(&got))),
+                }
+            }))
+        }
+        (Value::Array(sent), Value::Array(got)) if sent.len() == got.len() => {
+            first(sent.iter().zip(got).enumerate().map(|(n, (sent, got))| difference(&format!("{at}[{n}]"), sent, got)))
+        }
+        (Value::Number(one), Value::Number(other)) if whole(one).is_some() && whole(one) == whole(other) => None,
+        (Value::String(sent), Value::String(got)) => changed_text(sent, got).map(|wrong| format!("`{at}`: {wrong}")),
+        _ if sent == got => None,
+        _ => Some(format!("`{at}`: {} became {}", shown(sent), shown(got))),
+    }
+}
+
+/// A whole number, however it is written.
+fn whole(number: &serde_json::Number) -> Option<i128> {
+    let float = || number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 1e30).map(|it| it as i128);
+    number.as_i128().or_else(float)
+}
+
+fn changed_text(sent: &str, got: &str) -> Option<String> {
+    if sent == got {
+        return None;
+    }
+    let at = sent.chars().zip(got.chars()).take_while(|(one, other)| one == other).count();
+    let rest = |text: &str| quoted(&text.chars().skip(at.saturating_sub(10)).take(60).collect::<String>(), 80);
+    Some(format!("{} characters became {}, from {at} on: {} became {}", sent.chars().count(), got.chars().count(), rest(sent), rest(got)))
+}
+
+fn first<T>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
+    all.find_map(|it| it)
+}
+
+/// The keys of `_meta` that are another's, and were lost or changed; `None` if there were none.
+fn lost_meta(sent: &Value, got: &Value) -> Option<String> {
+    let is_own = |key: &str| key.starts_with(OWN_META) || key == "progressToken";
+    lost_members(sent, got, is_own)
+}
+
+/// The members that were lost or changed, but for some, in words; `None` if there were none.
+fn lost_members(sent: &Value, got: &Value, is_left_out: impl Fn(&str) -> bool) -> Option<String> {
+    let mut members = sent.as_object()?.iter().filter(|(key, _)| !is_left_out(key)).peekable();
+    members.peek()?;
+    let wrong = members.map(|(key, value)| match got.get(key) {
+        None => Some(format!("`{key}` is gone, it was {}", shown(value))),
+        Some(other) => difference(key, value, other),
+    });
+    Some(first(wrong).unwrap_or_default())
+}
+
+/// What the upstream and the client have as an answer, in words.
+fn became(upstream: &Call<'_>, client: &Call<'_>) -> String {
+    format!("{} became {}", upstream.answer_text(), client.answer_text())
+}
+
+fn types(result: &Value) -> impl Iterator<Item = &str> {
+    elements(&result["content"]).filter_map(|block| block["type"].as_str())
+}
+
+fn is_known(block: &Value) -> bool {
+    block["type"].as_str().is_some_and(|it| CONTENT.contains(&it))
+}
+
+/// The text of a block.
+fn texts(block: &Value) -> Option<&str> {
+    block.get("text").or_else(|| block.pointer("/resource/text"))?.as_str()
+}
+
+/// Compares each block of a known type with that of the client: the same in the order of its type.
+fn compare_blocks(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
+    for (pair, sent, got) in results(e, CALL) {
+        let blocks = CONTENT.iter().flat_map(|kind| {
+            let own = move |result: &'_ Value| elements(&result["content"]).filter(move |it| it["type"] == *kind).cloned().collect::<Vec<_>>();
+            own(sent).into_iter().zip(own(got))
+        });
+        for (sent, got) in blocks {
+            let wrong = wrong(&sent, &got);
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }
+}
+
+/// Compares the errors of the upstream with those of the client.
+fn compare_errors(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
+    for (pair, upstream) in ITEMS.iter().flat_map(|method| joined(e, method)) {
+        let error = |call: &Call<'_>| call.response?.error().cloned();
+        if let (Some(sent), Some(got)) = (error(&upstream), error(&pair.call)) {
+            let wrong = wrong(&sent, &got);
+            j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+        }
+    }
+}
+
+/// The name of a listed item, and the item.
+type Item<'e> = ((&'e str, &'e Value), Call<'e>);
+
+/// The items of a list, in the order in which they came.
+fn items<'e>(connections: &'e [Connection<'_>], list: List) -> Vec<Item<'e>> {
+    let calls = connections.iter().flat_map(|it| it.calls_of(list.method())).filter(|call| !is_gone(call));
+    let items = calls.filter_map(|call| Some((call, call.result()?.get(list.member())?))).flat_map(|(call, all)| {
+        elements(all).filter_map(move |item| Some(((item[list.key()].as_str()?, item), call)))
+    });
+    items.collect()
+}
+
+/// The items up to the second request for a first page.
+fn first_reading<'i, 'e>(items: &'i [Item<'e>]) -> impl Iterator<Item = &'i Item<'e>> {
+    let mut begun: Option<EventRef> = None;
+    items.iter().take_while(move |(_, call)| {
+        let is_first = call.request.params().get("cursor").is_none_or(Value::is_null);
+        let place = call.request.place;
+        match begun {
+            None => begun = Some(place),
+            Some(first) if is_first && first != place => return false,
+            Some(_) => {}
+        }
+        true
+    })
+}
+
+/// Compares members of each item that a client sees with those that the upstream lists.
+fn compare_items(e: &Evidence<'_>, j: &mut Judgement, is_meant: impl Fn(&str) -> bool) {
+    for list in List::ALL {
+        let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
+        for ((name, item), call) in first_reading(&upstream) {
+            let Some(((own, got), seen)) = client.iter().find(|(it, _)| is_named(it.0, name)) else { continue };
+            let is_left_out = |key: &str| !is_meant(key) || OWN_MEMBERS.contains(&key);
+            let lost = lost_members(item, got, is_left_out);
+            let meta = is_meant("_meta").then(|| lost_meta(&item["_meta"], &got["_meta"])).flatten();
+            for wrong in [lost, meta].into_iter().flatten() {
+                let places = vec![call.response.unwrap_or(call.request).place, seen.response.unwrap_or(seen.request).place];
+                j.check_at(wrong.is_empty(), Some(own), places, || wrong);
+            }
+        }
+    }
+}
+
+/// Contents of a resource with the URIs of the upstream, if those of the gateway are theirs with a prefix.
+fn renamed(got: &Value, sent: &Value) -> Value {
+    let mut got = got.clone();
+    for (own, sent) in got.as_array_mut().into_iter().flatten().zip(elements(sent)) {
+        let is_same = |(client, upstream): (&str, &str)| is_named(client, upstream);
+        if own["uri"].as_str().zip(sent["uri"].as_str()).is_some_and(is_same) {
+            own["uri"] = sent["uri"].clone();
+        }
+    }
+    got
+}
+
+/// Whether a call asks for progress, and what it gets.
+fn progress(connection: &Connection<'_>, call: &Call<'_>) -> (bool, Vec<String>) {
+    let token = call.request.at("/params/_meta/progressToken");
+    let own = |it: &&Message<'_>| it.method() == Some("notifications/progress") && it.at("/params/progressToken") == token;
+    let text = |it: &Message<'_>| {
+        let number = |key: &str| it.params()[key].as_f64().map(|it| it.to_string()).unwrap_or_default();
+        format!("{}/{} {}", number("progress"), number("total"), it.params()["message"].as_str().unwrap_or_default())
+    };
+    (!token.is_null(), connection.received().filter(own).map(text).collect())
+}
+
+/// Whether the client of a connection has cancelled a call: by a notification, or by the end of its stream.
+fn is_cancelled(connection: &Connection<'_>, call: &Call<'_>) -> bool {
+    let has_closed = || call.response.is_none() && call.http.is_some_and(|http| http.is_whole == Some(false));
+    connection.cancellations(call.request).next().is_some() || has_closed()
+}
+
+/// The notifications of the servers of a method.
+fn notified<'e, 't>(connections: &'e [Connection<'t>], method: &str) -> Vec<&'e Message<'t>> {
+    connections.iter().flat_map(Connection::received).filter(|it| it.method() == Some(method)).collect()
+}
+
+/// The questions of the upstream that a client can be asked.
+fn asked<'e>(e: &'e Evidence<'_>) -> impl Iterator<Item = Ask<'e>> {
+    let is_question = |ask: &Ask<'_>| matches!(ask.method(), "elicitation/create" | "sampling/createMessage" | "roots/list");
+    // A client of the modern era is asked in results.
+    e.upstream.iter().flat_map(Connection::asks).filter(move |ask| is_question(ask) && !e.is_modern())
+}
+
+/// What is asked, without what belongs to one connection.
+fn question(request: &Message<'_>) -> Value {
+    let mut params = request.params().clone();
+    if let Some(members) = params.as_object_mut() {
+        members.remove("_meta");
+    }
+    if params.is_null() { Value::Object(Map::new()) } else { params }
+}
+
+fn client_ask<'e>(e: &'e Evidence<'_>, method: &str) -> Option<Ask<'e>> {
+    e.connections.iter().flat_map(Connection::asks).find(|it| it.method() == method)
+}
+
+/// The same question to a client.
+fn same_ask<'e>(e: &'e Evidence<'_>, ask: &Ask<'_>) -> Option<Ask<'e>> {
+    let is_same = |it: &Ask<'_>| it.method() == ask.method() && question(it.request) == question(ask.request);
+    e.connections.iter().flat_map(Connection::asks).find(is_same)
+}
+
+/// The answered requests that open a connection.
+fn opened<'e>(connections: &'e [Connection<'_>]) -> impl Iterator<Item = Call<'e>> {
+    let is_opening = |call: &Call<'_>| matches!(call.method(), "initialize" | "server/discover") && call.has_result();
+    connections.iter().flat_map(Connection::calls).filter(is_opening)
+}
+
+/// What the servers of connections declare.
+fn declared<'e>(connections: &'e [Connection<'_>]) -> Vec<(&'e Value, Call<'e>)> {
+    opened(connections).filter_map(|call| Some((call.result()?.get("capabilities")?, call))).collect()
+}
+
+/// The first of many texts.
+fn some<T: AsRef<str>>(all: &[T]) -> String {
+    let more = if all.len() > 3 { format!(" and {} more", all.len() - 3) } else { String::new() };
+    let all: Vec<_> = all.iter().take(3).map(AsRef::as_ref).collect();
+    format!("{}{more}", all.join(", "))
+}
