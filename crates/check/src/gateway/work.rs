@@ -22,6 +22,8 @@ const AT_ONCE: usize = 12;
 const LOOK: Duration = Duration::from_millis(20);
 /// The case of what is asked after the end of the upstream.
 const GONE: &str = "gateway/gone";
+/// The case of a call that is cancelled.
+const CANCEL: &str = "gateway/cancel";
 /// The tools that are called in a way of their own.
 const SPECIAL: [&str; 3] = ["echo", "slow", "change"];
 
@@ -115,6 +117,7 @@ impl Client {
         if let Some(slow) = named(tools, "slow") {
             let cancel = CancellationToken::new();
             let options = CallOptions { cancel: Some(cancel.clone()), ..CallOptions::default() };
+            self.recorder.announce(CANCEL);
             let calling = self.session.call_tool(slow, None, options);
             let cancelling = async {
                 self.wait_until(|| upstream.has_got("tools/call", "slow")).await;

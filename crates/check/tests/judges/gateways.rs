@@ -6,12 +6,13 @@ use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use rehearse_check::gateway::{GatewayOptions, GatewayTraces, judge_gateway, run_gateway};
-use rehearse_client::{Event, free_port};
+use rehearse_client::free_port;
 use rehearse_conformance::{Role, checks_of};
-use rehearse_protocol::{Direction, EventKind, Frame, Trace, Version};
+use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Version};
 use rehearse_relay::HttpRelay;
 use rehearse_report::check::CheckVerdict;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// What a bad gateway does.
 #[derive(Debug, Deserialize)]
@@ -34,6 +35,8 @@ struct BadGateway {
     drop: bool,
     /// A message that comes before each.
     before: Option<String>,
+    /// What comes after each, with its id.
+    answer: Option<Value>,
     /// Checks that necessarily report it as well.
     #[serde(default)]
     also: Vec<String>,
@@ -71,10 +74,11 @@ fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
             out.push_event(event.clone());
             continue;
         };
-        let frame = |text: String| {
-            let kind = EventKind::Frame(Frame::new(wanted, event.at, Bytes::from(text)));
+        let frame_of = |direction, text: String| {
+            let kind = EventKind::Frame(Frame::new(direction, event.at, Bytes::from(text)));
             Event { kind, ..event.clone() }
         };
+        let frame = |text| frame_of(wanted, text);
         is_changed = true;
         if let Some(before) = &bad.before {
             out.push_event(frame(before.clone()));
@@ -86,6 +90,10 @@ fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
                 out.push_event(frame(text.replace(old, new)));
             }
             None => out.push_event(event.clone()),
+        }
+        if let Some(mut answer) = bad.answer.clone() {
+            answer["id"] = serde_json::from_str::<Value>(&text).expect("JSON")["id"].clone();
+            out.push_event(frame_of(Direction::ServerToClient, answer.to_string()));
         }
     }
     (out, is_changed)

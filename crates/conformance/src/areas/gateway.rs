@@ -13,6 +13,8 @@ use crate::{Ask, Call, Connection, EventRef, Evidence, Judgement, Kind, Message}
 
 /// The case of what is asked after the upstream has ended.
 const GONE: &str = "gateway/gone";
+/// The case of a call that its client cancels, in the modern era by leaving its stream.
+const CANCEL: &str = "gateway/cancel";
 const CALL: &str = "tools/call";
 /// The methods that name one item.
 const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
@@ -347,7 +349,7 @@ impl<'e> Pair<'e> {
     }
 
     fn is_cancelled(&self) -> bool {
-        is_cancelled(self.connection, &self.call)
+        self.call.request.case == Some(CANCEL)
     }
 
     /// Whether the call of a client has come to no upstream.
