@@ -93,7 +93,7 @@ impl RecordArgs {
         let sinks = Arc::new(move |info: &ConnectionInfo| -> Box<dyn EventSink> {
             sinks.connection(info, secrets.clone(), true)
         });
-        let relay = HttpRelay::start(address, url, sinks).await.map_err(|error| match error {
+        let relay = HttpRelay::start(address, url, Transport::Http, sinks).await.map_err(|error| match error {
             RelayError::Listen { .. } => Failure::cannot(error.to_string()),
             error => Failure::Usage(error.to_string()),
         })?;

@@ -40,7 +40,7 @@ enum Entry {
     /// By a process, which finds the relay at the pipe.
     Process { rehearse: PathBuf, pipe: PathBuf, serving: JoinHandle<()> },
     /// By a URL, with these headers.
-    Http { relay: HttpRelay, headers: Vec<(String, String)> },
+    Http { relay: HttpRelay, transport: Transport, headers: Vec<(String, String)> },
 }
 
 impl ServerRelay {
@@ -54,11 +54,12 @@ impl ServerRelay {
     ) -> Result<ServerRelay, HostError> {
         let (traces, stop) = (Traces::default(), shutdown.child_token());
         let entry = match &server.target {
-            Target::Http(Endpoint { url, headers }) => {
+            Target::Http(Endpoint { url, headers }) | Target::Sse(Endpoint { url, headers }) => {
+                let transport = server.target.transport();
                 let notes = traces.clone();
                 let sinks = Arc::new(move |_: &_| sink(&notes));
-                let relay = HttpRelay::start(([127, 0, 0, 1], 0).into(), url, sinks).await?;
-                Entry::Http { relay, headers: headers.clone() }
+                let relay = HttpRelay::start(([127, 0, 0, 1], 0).into(), url, transport, sinks).await?;
+                Entry::Http { relay, transport, headers: headers.clone() }
             }
             Target::Stdio(_) => {
                 let pipe = address_in(folder);
@@ -77,7 +78,7 @@ impl ServerRelay {
         let source = Source::new("the command line", "");
         let transport = match self.entry {
             Entry::Process { .. } => Transport::Stdio,
-            Entry::Http { .. } => Transport::Http,
+            Entry::Http { transport, .. } => transport,
         };
         let mut server = ConfiguredServer::new(source, at(name), At { value: transport, span: Span::default() });
         match &self.entry {
@@ -85,7 +86,7 @@ impl ServerRelay {
                 server.command = Some(at(&rehearse.display().to_string()));
                 server.args = vec![at("relay"), at(&pipe.display().to_string())];
             }
-            Entry::Http { relay, headers } => {
+            Entry::Http { relay, headers, .. } => {
                 server.url = Some(at(&relay.url()));
                 let pairs = headers.iter().map(|(name, value)| Pair { name: at(name), value: at(value) });
                 server.headers = pairs.collect();

@@ -110,7 +110,7 @@ pub enum HostError {
     #[error(transparent)]
     Relay(#[from] RelayError),
     /// A host has no such transport.
-    #[error("hosts are run with servers over stdio and streamable HTTP, and this one is over {0}")]
+    #[error("hosts are run with servers over stdio, streamable HTTP and SSE, and this one is over {0}")]
     Transport(rehearse_protocol::Transport),
     /// The program cannot be started.
     #[error("cannot start {}: {source}", program.display())]

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use futures_util::stream;
-use http::{StatusCode, header};
+use http::{Method, StatusCode, header};
 use rehearse_client::{ClientRecorder, Endpoint, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, BodyError, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_live_body};
 use rehearse_protocol::{Closed, MAX_FRAME, Transport, names::SESSION_HEADER, trace_file::ConnectionInfo};
@@ -41,11 +41,16 @@ pub struct HttpRelay {
 }
 
 impl HttpRelay {
-    /// Listens for clients of the server at this URL.
+    /// Listens for clients of the server at this URL, over streamable HTTP or HTTP with SSE.
     ///
     /// # Errors
     /// It cannot listen, or the URL is invalid.
-    pub async fn start(address: SocketAddr, url: &str, sinks: Arc<EventSinks>) -> Result<HttpRelay, RelayError> {
+    pub async fn start(
+        address: SocketAddr,
+        url: &str,
+        transport: Transport,
+        sinks: Arc<EventSinks>,
+    ) -> Result<HttpRelay, RelayError> {
         let target = Target::Http(Endpoint { url: url.to_owned(), headers: Vec::new() });
         target.check()?;
         let cannot = |source| RelayError::Listen { address, source };
@@ -57,6 +62,7 @@ impl HttpRelay {
             sinks,
             server: Wire::open(&params, None, ClientRecorder::with_limit(KEPT_EVENTS)).await?,
             name: params.name,
+            transport,
             hosts: HostPolicy::new(address.ip(), []),
             sessions: Sessions::default(),
         });
@@ -93,6 +99,7 @@ struct Relay {
     /// Has the TCP connections of all sessions, and sends nothing itself.
     server: Wire,
     name: String,
+    transport: Transport,
     hosts: HostPolicy,
     sessions: Sessions,
 }
@@ -109,7 +116,12 @@ impl Relay {
             Err(_) => return refusal(StatusCode::BAD_REQUEST, "the body broke off, or is too large"),
         };
         let session = head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
-        let Some(wire) = self.wire(session, &body) else {
+        // With SSE the stream comes first, and the answers to all requests are in it.
+        let opens = match self.transport {
+            Transport::Sse => head.method == Method::GET,
+            _ => serde_json::from_slice::<serde_json::Value>(&body).is_ok_and(|it| it["method"] == "initialize"),
+        };
+        let Some(wire) = self.wire(session, opens) else {
             return refusal(StatusCode::BAD_GATEWAY, "the server is not one over HTTP");
         };
         wire.wire.recorder().room(None).await;
@@ -124,19 +136,17 @@ impl Relay {
         }
     }
 
-    /// The connection that a request belongs to.
-    fn wire(&self, session: Option<&str>, body: &[u8]) -> Option<Arc<RecordedWire>> {
-        let is_initialize =
-            serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|it| it["method"] == "initialize");
-        if let Some(known) = self.sessions.find(session).filter(|_| !is_initialize) {
+    /// The connection that a request belongs to; a new one, if the request opens it.
+    fn wire(&self, session: Option<&str>, opens: bool) -> Option<Arc<RecordedWire>> {
+        if let Some(known) = self.sessions.find(session).filter(|_| !opens) {
             return Some(known);
         }
         let recorder = ClientRecorder::with_limit(KEPT_EVENTS);
-        let write = (self.sinks)(&ConnectionInfo::new(self.name.clone(), Transport::Http));
+        let write = (self.sinks)(&ConnectionInfo::new(self.name.clone(), self.transport));
         let exchanges: Arc<Exchanges> = Arc::default();
         recorder.set_sink(Box::new(ExchangeSink { write, exchanges: exchanges.clone() }));
         let wire = Arc::new(RecordedWire { wire: self.server.another(recorder)?, exchanges });
-        match session.filter(|_| !is_initialize) {
+        match session.filter(|_| !opens) {
             Some(id) => self.sessions.insert(id, wire.clone()),
             None => self.sessions.set_latest(wire.clone()),
         }
@@ -233,7 +243,7 @@ mod tests {
             Box::new(|_: &rehearse_protocol::Event| {})
         });
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let relay = HttpRelay::start(any, &format!("http://{server}/mcp"), sinks).await.expect("starts");
+        let relay = HttpRelay::start(any, &format!("http://{server}/mcp"), Transport::Http, sinks).await.expect("starts");
         for _ in 0..5 {
             let mut client = TcpStream::connect(relay.address).await.expect("connects");
             let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
