@@ -28,7 +28,8 @@ pub(crate) struct ShownResult {
     /// The name of the tool as the model called it.
     pub(crate) tool: String,
     pub(crate) text: String,
-    pub(crate) has_media: bool,
+    /// The kinds of its images and sounds, such as `image`.
+    pub(crate) media: Vec<String>,
     pub(crate) is_error: bool,
 }
 
@@ -39,15 +40,24 @@ impl Asked {
             description: tool.description.clone(),
             schema: serde_json::from_str(tool.schema.get()).unwrap_or_default(),
         });
-        let has_media = |content: &[Block]| content.iter().any(|block| matches!(block, Block::Media(_)));
+        let media = |content: &[Block]| {
+            let kinds = content.iter().filter_map(|block| match block {
+                Block::Media(media) => media.mime_type.split('/').next().map(str::to_owned),
+                _ => None,
+            });
+            kinds.collect::<Vec<_>>()
+        };
         // Where a result can have no image, hosts put it into a message of the user.
-        let has_beside =
-            question.messages.iter().any(|it| matches!(it, Message::User { content } if has_media(content)));
+        let beside = question.messages.iter().filter_map(|it| match it {
+            Message::User { content } => Some(media(content)),
+            _ => None,
+        });
+        let beside: Vec<String> = beside.flatten().collect();
         let results = question.messages.iter().filter_map(|message| match message {
             Message::ToolResult(result) => Some(ShownResult {
                 tool: result.tool.clone(),
                 text: message.text(),
-                has_media: has_beside || has_media(&result.content),
+                media: [beside.clone(), media(&result.content)].concat(),
                 is_error: result.is_error,
             }),
             _ => None,

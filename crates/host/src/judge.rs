@@ -207,8 +207,9 @@ fn result_changes(answer: &Value, seen: &ShownResult) -> Vec<String> {
                     kept => changes.push(format!("its text is cut: {kept} of {length} characters come to the model")),
                 }
             }
-            "image" if !seen.has_media => changes.push("its image does not come to the model".to_owned()),
-            "audio" if !seen.has_media => changes.push("its audio does not come to the model".to_owned()),
+            kind @ ("image" | "audio") if !seen.media.iter().any(|it| it == kind) => {
+                changes.push(format!("its {kind} does not come to the model"));
+            }
             "resource_link" | "resource" => {
                 let uri = item["uri"].as_str().or(item["resource"]["uri"].as_str()).unwrap_or_default();
                 let text = item["resource"]["text"].as_str().unwrap_or(uri);
@@ -219,6 +220,10 @@ fn result_changes(answer: &Value, seen: &ShownResult) -> Vec<String> {
             _ => {}
         }
     }
+    // A host may write JSON in another way, but not other values.
+    if !has_text(result) && !scalars(&result["structuredContent"]).iter().all(|value| has(value)) {
+        changes.push("its structured content does not come to the model".to_owned());
+    }
     let error = answer["error"]["message"].as_str().filter(|message| !has(message));
     changes.extend(error.map(|_| "the message of its error does not come to the model".to_owned()));
     let texts = result["content"].as_array().into_iter().flatten().filter_map(|item| item["text"].as_str());
@@ -227,6 +232,21 @@ fn result_changes(answer: &Value, seen: &ShownResult) -> Vec<String> {
         changes.push("the model does not see that it is an error".to_owned());
     }
     changes
+}
+
+fn has_text(result: &Value) -> bool {
+    result["content"].as_array().into_iter().flatten().any(|item| item["text"].is_string())
+}
+
+/// The texts, numbers and truth values in a value.
+fn scalars(value: &Value) -> Vec<String> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items.iter().flat_map(scalars).collect(),
+        Value::Object(members) => members.values().flat_map(scalars).collect(),
+        Value::String(text) => vec![text.clone()],
+        other => vec![other.to_string()],
+    }
 }
 
 /// What the host says of its failures.
@@ -313,7 +333,7 @@ mod tests {
             (Down, json!({ "id": 2, "result": { "content": [{ "type": "text", "text": "fine" }] } })),
         ];
         let tool = ShownTool { name: "mcp__s__t".into(), description: None, schema: json!({ "type": "object" }) };
-        let result = ShownResult { tool: tool.name.clone(), text: "other".into(), has_media: false, is_error: false };
+        let result = ShownResult { tool: tool.name.clone(), text: "other".into(), media: Vec::new(), is_error: false };
         let asked = Asked { tools: vec![tool], results: has_call.then_some(result).into_iter().collect() };
         let outcome = HostOutcome {
             traces: vec![connection_of(&list), connection_of(if has_call { &call } else { &call[..2] })],
@@ -339,6 +359,25 @@ mod tests {
         let call = run.tools[0].call.as_ref().expect("a call");
         assert_eq!(call.changes, ["its text does not come to the model"]);
         assert_eq!(run.fit, Some(Fit::Degraded));
+    }
+
+    #[test]
+    fn an_image_beside_a_result_is_no_sound() {
+        let content = json!([{ "type": "image", "data": "" }, { "type": "audio", "data": "" }]);
+        let seen = ShownResult { tool: "t".into(), text: String::new(), media: vec!["image".into()], is_error: false };
+        let changes = result_changes(&json!({ "result": { "content": content } }), &seen);
+        assert_eq!(changes, ["its audio does not come to the model"]);
+    }
+
+    #[test]
+    fn structured_content_without_a_text_must_come_to_the_model() {
+        let answer = json!({ "result": { "content": [], "structuredContent": { "depth": [12.5, "a \"b\""] } } });
+        let seen = |text: &str| {
+            let seen = ShownResult { tool: "t".into(), text: text.into(), media: Vec::new(), is_error: false };
+            result_changes(&answer, &seen)
+        };
+        assert_eq!(seen(r#"depth: 12.5, "a \"b\"""#), [""; 0]);
+        assert_eq!(seen("no output"), ["its structured content does not come to the model"]);
     }
 
     #[test]
