@@ -57,6 +57,8 @@ pub(super) fn read(body: &Json) -> Result<Question, QuestionError> {
     question.answer_schema = body["text"]["format"].get("schema").cloned();
     for tool in items(&body["tools"]) {
         if tool["type"] == "namespace" {
+            // Codex says there what the instructions of a server say.
+            tool["description"].as_str().into_iter().for_each(|text| question.add_system(text.to_owned()));
             let functions = items(&tool["tools"]).iter();
             functions.for_each(|it| question.add_tool(it, &it["parameters"], tool["name"].as_str()));
         } else {
