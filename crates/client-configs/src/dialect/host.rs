@@ -30,10 +30,10 @@ macro_rules! hosts {
 }
 
 /// Every host. Of those whose dialects read a file equally well, the first is taken.
-pub static HOSTS: [Host; 30] = hosts! {
+pub static HOSTS: [Host; 31] = hosts! {
     "claude-code" "claude-desktop" "vscode" "copilot" "cursor" "cline" "roo" "antigravity" "windsurf" "gemini-cli" "qwen"
     "amazon-q" "kiro" "engine" "cpe" "code_agent" "mcpilot" "opencode" "zed" "librechat" "continue" "junie" "codex"
-    "chatgpt" "claude-ai" "goose" "kilo" "kimi-code" "amp" "crush"
+    "chatgpt" "claude-ai" "goose" "kilo" "kimi-code" "amp" "crush" "fast-agent"
 };
 
 impl Host {
