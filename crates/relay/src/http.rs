@@ -243,7 +243,8 @@ mod tests {
             Box::new(|_: &rehearse_protocol::Event| {})
         });
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let relay = HttpRelay::start(any, &format!("http://{server}/mcp"), Transport::Http, sinks).await.expect("starts");
+        let relay =
+            HttpRelay::start(any, &format!("http://{server}/mcp"), Transport::Http, sinks).await.expect("starts");
         for _ in 0..5 {
             let mut client = TcpStream::connect(relay.address).await.expect("connects");
             let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
