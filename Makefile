@@ -61,7 +61,7 @@ nightly: ## Check real servers against the specification, and say what got slowe
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	interop/report/test
 
-hosts: ## Install real hosts, and run each with our probing servers; needs npm and Node 22
+hosts: ## Install real hosts, and measure each with our probing servers; needs npm; takes an hour
 	$(CARGO) build
 	interop/hosts/run
 
