@@ -9,6 +9,8 @@ mod change;
 mod condition;
 mod evidence;
 mod feature;
+#[cfg(test)]
+mod hosts_page;
 mod judgement;
 mod keys;
 mod profile;
