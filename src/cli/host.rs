@@ -284,7 +284,10 @@ impl RunArgs {
         let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
         let work = async {
             let begun = Instant::now();
-            let params = &server.resolved.config;
+            // Hosts write other characters of its name in ways of their own, so that its tools could not be allowed.
+            let config = &server.resolved.config;
+            let name = config.name.replace(|it: char| !(it.is_ascii_alphanumeric() || "_-".contains(it)), "-");
+            let params = &ServerParams { name, ..config.clone() };
             let listed = tools(params).await?;
             let mut result = HostResult {
                 format: 1,
