@@ -12,8 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Exit, Failure,
+    hosts_args::HostsArgs,
     job::Job,
-    mcp::target::{Server, TargetArgs, connection::duration},
+    mcp::target::{
+        Server, TargetArgs,
+        connection::{SessionArgs, duration},
+    },
     output,
     process_guard::{block_on_guarded, program as own_program},
     report::OutputArgs,
@@ -22,9 +26,10 @@ use super::{
 };
 use rehearse_check::target_text;
 use rehearse_client::{CallOptions, ConnectOptions, Listing, ServerParams, Session};
-use rehearse_client_configs::headless::{Headless, Package, Registry, headless_hosts, not_headless, read_host};
-use rehearse_document::nearest;
-use rehearse_host::{HostError, HostEvidence, HostOptions, WalkedTool, judge, run_host, version_of, walk};
+use rehearse_client_configs::headless::not_headless;
+use rehearse_host::{
+    HeadlessHost, HostError, HostEvidence, HostOptions, PROMPT, WalkedTool, judge, run_host, version_of, walk,
+};
 use rehearse_llm::model::ScriptedModel;
 use rehearse_protocol::Protocol;
 use rehearse_report::{
@@ -32,7 +37,6 @@ use rehearse_report::{
     host::{HostResult, HostRun},
     summary::Results,
 };
-use rehearse_system::program;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,9 +61,6 @@ Exit codes:
   0  it works, or a part is lost    1  the server is blocked in a host
   2  wrong usage                    3  a host or the server cannot be started; interrupted";
 
-/// What the model is asked to do: hosts put their own texts around it.
-const PROMPT: &str = "Call every tool of the server once.";
-
 /// Run a server in real hosts, such as Claude Code or Codex, with a scripted model
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -80,14 +81,13 @@ struct ListArgs {
     /// human or json
     #[arg(long, value_name = "FORMAT", value_parser = Format::among(&[Format::Human, Format::Json]), default_value = "human", hide_default_value = true)]
     format: Format,
-    /// A folder with installed hosts [default: that of REHEARSE_HOSTS]
-    #[arg(long, value_name = "FOLDER")]
-    hosts: Option<PathBuf>,
+    #[command(flatten)]
+    hosts: HostsArgs,
 }
 
 /// Run a server in hosts, and say what the model saw of it
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = RUN_EXAMPLES, mut_args(hide_session))]
 struct RunArgs {
     /// The names of hosts, files of hosts, or `all` that are on this machine
     #[arg(value_name = "HOST", required = true)]
@@ -104,12 +104,18 @@ struct RunArgs {
     prompt: String,
     /// How long each host may run
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
-    timeout: Duration,
-    /// A folder with installed hosts [default: that of REHEARSE_HOSTS]
-    #[arg(long, value_name = "FOLDER")]
-    hosts: Option<PathBuf>,
+    max_time: Duration,
+    #[command(flatten)]
+    hosts: HostsArgs,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    session: SessionArgs,
+}
+
+/// The session is only for the list of tools; the host opens its own.
+fn hide_session(arg: clap::Arg) -> clap::Arg {
+    if arg.get_help_heading() == Some("Connections") { arg.hide_short_help(true) } else { arg }
 }
 
 pub(super) fn run(args: &HostArgs) -> Result<Exit, Failure> {
@@ -119,81 +125,21 @@ pub(super) fn run(args: &HostArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// A host with its program.
-struct FoundHost {
-    name: String,
-    title: String,
-    headless: Headless,
-    program: Option<PathBuf>,
-}
-
-impl FoundHost {
-    /// A host of this program. It is looked for in the folder, and then in PATH.
-    fn of(name: &str, title: &str, headless: &Headless, folder: Option<&Path>) -> FoundHost {
-        let installed = folder.map(|folder| folder.join(name).join(&headless.package.program));
-        let installed = installed.filter(|path| path.is_file());
-        let program = installed.or_else(|| program::find(headless.program()));
-        FoundHost { name: name.to_owned(), title: title.to_owned(), headless: headless.clone(), program }
-    }
-
-    /// The host of a file. Its program stands beside the file, or is looked for as that of another host.
-    ///
-    /// # Errors
-    /// The file cannot be read, or has mistakes.
-    fn of_file(path: &Path, folder: Option<&Path>) -> Result<FoundHost, Failure> {
-        let source = super::input::read(path)?;
-        let read = read_host(&source).map_err(|problems| Failure::Invalid(problems.in_source(&source)))?;
-        let Some((name, title, headless)) = read else {
-            return Err(Failure::Usage(format!(
-                "{} does not say how the host is started: it has no `headless`",
-                path.display()
-            )));
-        };
-        let beside = path.parent().unwrap_or(Path::new("")).join(headless.program());
-        let mut found = FoundHost::of(&name, &title, &headless, folder);
-        let beside = std::path::absolute(beside).ok().filter(|path| path.is_file());
-        found.program = beside.or(found.program);
-        Ok(found)
-    }
-}
-
-/// How a host is installed.
-fn install(package: &Package) -> String {
-    let Package { registry, name, version, .. } = package;
-    match registry {
-        Registry::Npm => format!("npm install {name}@{version}"),
-        Registry::PyPi => format!("pip install {name}=={version}"),
-    }
-}
-
-/// The folder with installed hosts, if there is one.
-fn folder(named: Option<&Path>) -> Option<PathBuf> {
-    named
-        .map(Path::to_owned)
-        .or_else(|| std::env::var_os("REHEARSE_HOSTS").filter(|it| !it.is_empty()).map(PathBuf::from))
-}
-
-fn all(folder: Option<&Path>) -> Vec<FoundHost> {
-    let found = headless_hosts().map(|(name, title, headless)| FoundHost::of(name, title, headless, folder));
-    let mut found: Vec<_> = found.collect();
-    found.sort_by(|one, other| one.name.cmp(&other.name));
-    found
-}
-
 /// Prints the hosts.
 ///
 /// # Errors
 /// Signals cannot be handled.
 fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    let found = all(folder(args.hosts.as_deref()).as_deref());
+    let found: Vec<_> = HeadlessHost::all().into_iter().map(|host| (args.hosts.program(&host), host)).collect();
     let versions = block_on_guarded(async {
-        let version = async |host: &FoundHost| version_of(host.program.as_deref()?).await.ok()?;
+        let version =
+            async |(program, _): &(Option<PathBuf>, HeadlessHost)| version_of(program.as_deref()?).await.ok()?;
         Ok(join_all(found.iter().map(version)).await)
     })?;
     let rows = found.iter().zip(versions);
     if args.format == Format::Json {
-        let hosts = rows.map(|(host, version)| {
-            json!({ "host": host.name, "title": host.title, "program": host.program, "version": version, "install": install(&host.headless.package) })
+        let hosts = rows.map(|((program, host), version)| {
+            json!({ "host": host.name, "title": host.title, "program": program, "version": version, "install": host.install() })
         });
         let others = not_headless().map(|(name, title, why)| json!({ "host": name, "title": title, "reason": why }));
         let all = json!({ "hosts": hosts.collect::<Vec<_>>(), "notHeadless": others.collect::<Vec<_>>() });
@@ -201,10 +147,10 @@ fn list(args: &ListArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Success);
     }
     let mut text = String::new();
-    for (host, version) in rows {
-        let what = match &host.program {
+    for ((program, host), version) in rows {
+        let what = match program {
             Some(program) => format!("{:10} {}", version.unwrap_or_default(), program.display()),
-            None => format!("not found; {}", install(&host.headless.package)),
+            None => format!("not found; {}", host.install()),
         };
         text.push_str(&format!("{:12} {:16} {what}\n", host.name, host.title));
     }
@@ -220,7 +166,10 @@ impl RunArgs {
     fn run(&self) -> Result<Exit, Failure> {
         self.output.check()?;
         self.model.as_deref().map(super::model::load).transpose()?;
-        let server = self.target.one("--stdio or --http")?;
+        let mut server = self.target.one("--stdio or --http")?;
+        let timeouts = &mut server.resolved.config.timeouts;
+        timeouts.connect = self.session.start_timeout.unwrap_or(timeouts.connect);
+        timeouts.list = self.session.timeout.unwrap_or(timeouts.list);
         let hosts = self.selected()?;
         let stop = CancellationToken::new();
         let result = block_on_guarded(self.run_hosts(&server, &hosts, &stop))?;
@@ -239,33 +188,15 @@ impl RunArgs {
     ///
     /// # Errors
     /// There is no such host, or it is not on this machine.
-    fn selected(&self) -> Result<Vec<FoundHost>, Failure> {
-        let folder = folder(self.hosts.as_deref());
-        let folder = folder.as_deref();
-        let mut selected: Vec<FoundHost> = Vec::new();
+    fn selected(&self) -> Result<Vec<(HeadlessHost, PathBuf)>, Failure> {
+        let mut selected = Vec::new();
         for name in &self.names {
             if name == "all" {
-                let found = all(folder).into_iter().filter(|host| host.program.is_some());
-                selected.extend(found);
-                continue;
+                let found = HeadlessHost::all().into_iter();
+                selected.extend(found.filter_map(|host| self.hosts.program(&host).map(|program| (host, program))));
+            } else {
+                selected.push(self.hosts.find(name)?);
             }
-            let is_file = name.contains(['/', '\\', '.']);
-            let host = match is_file {
-                true => FoundHost::of_file(Path::new(name), folder)?,
-                false => {
-                    let known = headless_hosts().find(|(known, ..)| known == name);
-                    let (name, title, headless) = known.ok_or_else(|| unknown(name))?;
-                    FoundHost::of(name, title, headless, folder)
-                }
-            };
-            if host.program.is_none() {
-                let install = install(&host.headless.package);
-                return Err(Failure::cannot(format!(
-                    "{} is not on this machine; {install}, or name its folder with --hosts",
-                    host.title
-                )));
-            }
-            selected.push(host);
         }
         if selected.is_empty() {
             return Err(Failure::cannot("no host is on this machine; `rehearse host list` says how to get one"));
@@ -277,7 +208,7 @@ impl RunArgs {
     async fn run_hosts(
         &self,
         server: &Server,
-        hosts: &[FoundHost],
+        hosts: &[(HeadlessHost, PathBuf)],
         stop: &CancellationToken,
     ) -> Result<Option<Result<HostResult, String>>, Failure> {
         let mut job = Job::start(stop.clone(), "interrupted: reporting what was found so far\n")?;
@@ -288,7 +219,7 @@ impl RunArgs {
             let config = &server.resolved.config;
             let name = config.name.replace(|it: char| !(it.is_ascii_alphanumeric() || "_-".contains(it)), "-");
             let params = &ServerParams { name, ..config.clone() };
-            let listed = tools(params).await?;
+            let listed = tools(params, self.session.protocol.unwrap_or(Protocol::Auto)).await?;
             let mut result = HostResult {
                 format: 1,
                 rehearse: env!("CARGO_PKG_VERSION").to_owned(),
@@ -298,12 +229,14 @@ impl RunArgs {
                 hosts: Vec::new(),
                 verdict: Verdict::NothingTested,
             };
-            for host in hosts {
+            for (host, program) in hosts {
                 if stop.is_cancelled() {
                     break;
                 }
                 progress.set_message(host.title.clone());
-                result.hosts.push(Box::pin(self.run_one(host, params, &listed.tools, stop)).await?);
+                result
+                    .hosts
+                    .push(Box::pin(self.run_one((host, program.as_path()), params, &listed.tools, stop)).await?);
             }
             result.duration = begun.elapsed();
             result.decide();
@@ -314,13 +247,12 @@ impl RunArgs {
 
     async fn run_one(
         &self,
-        host: &FoundHost,
+        (host, program): (&HeadlessHost, &Path),
         server: &ServerParams,
         tools: &[Value],
         stop: &CancellationToken,
     ) -> Result<HostRun, String> {
         let mut run = HostRun::new(&host.name, &host.title);
-        let program = host.program.clone().unwrap_or_default();
         let permission = self.tools.permission();
         let allowed = tools.iter().filter(|tool| permission.allows(tool) && self.model.is_none());
         let walked: Vec<_> = allowed
@@ -334,15 +266,15 @@ impl RunArgs {
             Some(script) => ScriptedModel::load(script).map_err(|error| error.to_string())?,
             None => walk(&walked).map_err(|wrong| wrong.to_string())?,
         };
-        run.version = version_of(&program).await.ok().flatten();
+        run.version = version_of(program).await.ok().flatten();
         let options = HostOptions {
             headless: &host.headless,
-            program,
+            program: program.to_owned(),
             server,
             rehearse: own_program().map_err(|error| error.to_string())?,
             model,
             prompt: self.prompt.clone(),
-            limit: self.timeout,
+            limit: self.max_time,
             shutdown: stop.clone(),
         };
         match run_host(options).await {
@@ -374,8 +306,8 @@ struct ListedTools {
 ///
 /// # Errors
 /// Why that is not possible.
-async fn tools(params: &ServerParams) -> Result<ListedTools, String> {
-    let session = Session::connect_with(params, Protocol::Auto, ConnectOptions::default()).await;
+async fn tools(params: &ServerParams, protocol: Protocol) -> Result<ListedTools, String> {
+    let session = Session::connect_with(params, protocol, ConnectOptions::default()).await;
     let session = session.map_err(|error| error.to_string())?;
     let listed = match session.info().declares("tools") {
         true => session.list_tools(CallOptions::default()).await,
@@ -388,14 +320,4 @@ async fn tools(params: &ServerParams) -> Result<ListedTools, String> {
     session.close().await;
     let listed = listed.map_err(|error| format!("the tools cannot be listed: {error}"))?;
     Ok(ListedTools { server, tools: listed.values().collect() })
-}
-
-fn unknown(name: &str) -> Failure {
-    if let Some((_, title, why)) = not_headless().find(|(known, ..)| *known == name) {
-        return Failure::Usage(format!("{title} cannot be run without a person: {why}"));
-    }
-    let known: Vec<_> = headless_hosts().map(|(name, ..)| name).collect();
-    let near = nearest(name, &known);
-    let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    Failure::Usage(format!("there is no host {name:?}{near} (`rehearse host list` names them)"))
 }

@@ -20,6 +20,7 @@ mod format;
 mod fuzz;
 mod fuzz_corpus;
 mod host;
+mod hosts_args;
 mod init;
 mod input;
 mod job;
@@ -333,18 +334,18 @@ mod tests {
     ];
 
     /// Commands that name a server and open no session of MCP with it, or only where they run scenarios.
-    const OTHERS: [&str; 3] = ["auth", "list-servers", "run"];
+    const OTHERS: [&str; 3] = ["rehearse mcp auth", "rehearse mcp list-servers", "rehearse run"];
 
     #[test]
     fn every_command_that_opens_a_session_has_the_same_options() {
-        fn check(command: &clap::Command, values: &mut BTreeMap<String, String>) {
+        fn check(command: &clap::Command, path: &str, values: &mut BTreeMap<String, String>) {
             let longs: Vec<_> = command.get_arguments().filter_map(|it| Some((it.get_long()?, it))).collect();
             let has = |name: &str| longs.iter().any(|(long, _)| *long == name);
-            if has("http") && !OTHERS.contains(&command.get_name()) {
+            if has("http") && !OTHERS.contains(&path) {
                 let missing: Vec<_> = SESSION.iter().filter(|name| !has(name)).collect();
-                assert!(missing.is_empty(), "{}: {missing:?}", command.get_name());
+                assert!(missing.is_empty(), "{path}: {missing:?}");
                 let protocol = longs.iter().find(|(long, _)| *long == "protocol").expect("--protocol").1;
-                assert_eq!(protocol.get_all_aliases(), Some(vec!["protocol-version"]), "{}", command.get_name());
+                assert_eq!(protocol.get_all_aliases(), Some(vec!["protocol-version"]), "{path}");
                 // Such an option takes the same thing everywhere.
                 let is_same =
                     |long: &str| SESSION.contains(&long) || ["protocol", "allow-tool", "tool-args"].contains(&long);
@@ -352,13 +353,15 @@ mod tests {
                     let names = option.get_value_names().unwrap_or_default();
                     let value = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
                     let known = values.entry((*long).to_owned()).or_insert_with(|| value.clone());
-                    assert_eq!(*known, value, "{} --{long}", command.get_name());
+                    assert_eq!(*known, value, "{path} --{long}");
                 }
             }
-            command.get_subcommands().for_each(|command| check(command, values));
+            for command in command.get_subcommands() {
+                check(command, &format!("{path} {}", command.get_name()), values);
+            }
         }
         let mut values = BTreeMap::new();
-        check(&Cli::command(), &mut values);
+        check(&Cli::command(), "rehearse", &mut values);
         assert!(values.contains_key("tool-args"));
     }
 

@@ -28,10 +28,6 @@ impl HostFolders {
         Ok(folders)
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.root.path()
-    }
-
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }

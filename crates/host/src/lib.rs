@@ -9,13 +9,17 @@
 mod asked;
 mod definition;
 mod folders;
+mod headless_host;
 mod judge;
 mod logs;
+mod prepared_host;
 mod proxy;
 mod relay;
 mod run;
 
 pub use asked::Asked;
+pub use headless_host::{HeadlessHost, UnknownHost};
 pub use judge::{HostEvidence, judge};
+pub use prepared_host::{PROMPT, PreparedHost};
 pub use rehearse_llm::model::scripted::{WalkedTool, walk};
 pub use run::{HostEnd, HostError, HostOptions, HostOutcome, run_host, version_of};

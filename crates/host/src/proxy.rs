@@ -27,8 +27,10 @@ impl RefusingProxy {
     ///
     /// # Errors
     /// There is none.
-    pub(crate) async fn start() -> io::Result<RefusingProxy> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    pub(crate) fn start() -> io::Result<RefusingProxy> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let url = format!("http://{}", listener.local_addr()?);
         let tried: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let notes = tried.clone();
@@ -89,7 +91,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_is_refused_and_its_host_noted() {
-        let proxy = RefusingProxy::start().await.expect("a port");
+        let proxy = RefusingProxy::start().expect("a port");
         let address = proxy.url().trim_start_matches("http://").to_owned();
         for request in [
             "CONNECT api.example.com:443 HTTP/1.1\r\n\r\n",

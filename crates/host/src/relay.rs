@@ -7,9 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rehearse_client::{Endpoint, EventSink, ServerParams, StderrLine, Target};
-use rehearse_client_configs::server::{At, ConfiguredServer, Pair};
-use rehearse_document::{Source, Span};
+use rehearse_client::{CommandSpec, Endpoint, EventSink, ServerParams, StderrLine, Target};
 use rehearse_protocol::{Event, Trace, Transport};
 use rehearse_relay::{HttpRelay, process_streams, relay_lines};
 use rehearse_system::local_pipe::{LocalListener, LocalReader, LocalWriter, address_in};
@@ -73,26 +71,18 @@ impl ServerRelay {
         Ok(ServerRelay { entry, traces, stop })
     }
 
-    /// The server as the config of the host names it.
-    pub(crate) fn configured(&self, name: &str) -> ConfiguredServer {
-        let source = Source::new("the command line", "");
-        let transport = match self.entry {
-            Entry::Process { .. } => Transport::Stdio,
-            Entry::Http { transport, .. } => transport,
-        };
-        let mut server = ConfiguredServer::new(source, at(name), At { value: transport, span: Span::default() });
+    /// How the host gets to it.
+    pub(crate) fn target(&self) -> Target {
         match &self.entry {
             Entry::Process { rehearse, pipe, .. } => {
-                server.command = Some(at(&rehearse.display().to_string()));
-                server.args = vec![at("relay"), at(&pipe.display().to_string())];
+                let [program, pipe] = [rehearse, pipe].map(|path| path.display().to_string());
+                Target::Stdio(CommandSpec { program, args: vec!["relay".into(), pipe], ..CommandSpec::default() })
             }
-            Entry::Http { relay, headers, .. } => {
-                server.url = Some(at(&relay.url()));
-                let pairs = headers.iter().map(|(name, value)| Pair { name: at(name), value: at(value) });
-                server.headers = pairs.collect();
+            Entry::Http { relay, transport, headers } => {
+                let endpoint = Endpoint { url: relay.url(), headers: headers.clone() };
+                if *transport == Transport::Sse { Target::Sse(endpoint) } else { Target::Http(endpoint) }
             }
         }
-        server
     }
 
     /// Ends the relay and the processes of the server. Returns the traffic of each connection.
@@ -105,10 +95,6 @@ impl ServerRelay {
         let mut traces = self.traces.lock();
         traces.drain(..).map(|trace| std::mem::take(&mut *trace.lock())).collect()
     }
-}
-
-fn at(text: &str) -> At<String> {
-    At { value: text.to_owned(), span: Span::default() }
 }
 
 /// Writes the events of a new connection into a trace.

@@ -1,18 +1,16 @@
 //! A run of one host.
 
 use std::{
-    collections::BTreeMap,
-    ffi::OsString,
     io,
     path::{Path, PathBuf},
-    process::Stdio,
+    process::{Command, Stdio},
     sync::Arc,
     time::Duration,
 };
 
 use parking_lot::Mutex;
 use rehearse_client::ServerParams;
-use rehearse_client_configs::headless::{Headless, Values};
+use rehearse_client_configs::headless::Headless;
 use rehearse_llm::{
     endpoint::{EndpointOptions, ModelEndpoint, Question},
     model::ScriptedModel,
@@ -20,9 +18,8 @@ use rehearse_llm::{
 use rehearse_protocol::Trace;
 use rehearse_relay::RelayError;
 use rehearse_system::{
-    Signal,
+    Signal, TempFolder,
     process::{ProcessChange, ProcessGroup},
-    program,
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
@@ -30,7 +27,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{asked::Asked, folders::HostFolders, logs, proxy::RefusingProxy, relay::ServerRelay};
+use crate::{
+    PreparedHost, asked::Asked, folders::HostFolders, prepared_host::command, proxy::RefusingProxy, relay::ServerRelay,
+};
 
 /// How long a host may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,8 +37,6 @@ const GRACE: Duration = Duration::from_secs(2);
 const VERSION_LIMIT: Duration = Duration::from_secs(15);
 /// How much of what a host writes is kept.
 const KEPT: usize = 4 << 20;
-/// A key that is none. Some hosts hide it wherever it occurs, so that it must be long.
-const KEY: &str = "sk-rehearse-0000000000000000000000000000";
 
 /// A host, and what to do with it.
 #[derive(Debug)]
@@ -128,33 +125,16 @@ pub enum HostError {
 /// It cannot be started. What it does wrong is in the outcome.
 pub async fn run_host(options: HostOptions<'_>) -> Result<HostOutcome, HostError> {
     let HostOptions { headless, program, server, rehearse, model, prompt, limit, shutdown } = options;
-    let (folders, proxy) = (HostFolders::create()?, RefusingProxy::start().await?);
     let asked: Arc<Mutex<Vec<(Instant, Asked)>>> = Arc::default();
     let notes = asked.clone();
     let on_question = move |question: &Question| notes.lock().push((Instant::now(), Asked::of(question)));
     let endpoint = EndpointOptions { asked: Box::new(on_question), ..EndpointOptions::default() };
     let endpoint = ModelEndpoint::start(model, endpoint).await?;
-    let relay = ServerRelay::start(server, folders.path(), &rehearse, &shutdown).await?;
-    let servers = [relay.configured(&server.name)];
-    let values = Values {
-        prompt,
-        model: endpoint.url(),
-        key: KEY.to_owned(),
-        home: folders.home().display().to_string(),
-        work: folders.work().display().to_string(),
-        servers: servers.iter().map(|server| server.name.value.clone()).collect(),
-    };
-    let files = headless
-        .write_files(&servers, &values)
-        .map_err(|losses| HostError::Config(losses.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;
-    for file in files {
-        folders.write(Path::new(&file.path), file.text.as_bytes())?;
-    }
-    let mut variables = folders.variables(proxy.url());
-    variables.extend(headless.variables(&values).into_iter().map(|(name, value)| (name, value.into())));
-    let words = headless.arguments(&values);
+    let pipe = TempFolder::create(&std::env::temp_dir())?;
+    let relay = ServerRelay::start(server, pipe.path(), &rehearse, &shutdown).await?;
+    let host = PreparedHost::create(headless, (server.name.as_str(), &relay.target()), endpoint.url(), prompt)?;
     let begun = Instant::now();
-    let (mut process, output) = start(&program, &words, &variables, &folders.work())?;
+    let (mut process, output) = start(host.command(&program), &program)?;
     let (is_asked, start) = (|| !asked.lock().is_empty(), begun + headless.start_limit);
     let end = loop {
         tokio::select! {
@@ -179,11 +159,20 @@ pub async fn run_host(options: HostOptions<'_>) -> Result<HostOutcome, HostError
     }
     endpoint.stop(Duration::ZERO).await;
     let traces = relay.stop().await;
-    let logs = logs::read(headless, &values);
+    let logs = host.logs(headless);
     let asked = std::mem::take(&mut *asked.lock());
     let asked_after = asked.first().map(|(at, _)| at.duration_since(begun));
     let asked = asked.into_iter().map(|(_, question)| question).collect();
-    Ok(HostOutcome { traces, asked, asked_after, output: texts, logs, tried_to_reach: proxy.tried(), end, duration })
+    Ok(HostOutcome {
+        traces,
+        asked,
+        asked_after,
+        output: texts,
+        logs,
+        tried_to_reach: host.tried_to_reach(),
+        end,
+        duration,
+    })
 }
 
 /// What the program says of its version; `None` if it says nothing that looks like one.
@@ -191,9 +180,9 @@ pub async fn run_host(options: HostOptions<'_>) -> Result<HostOutcome, HostError
 /// # Errors
 /// It cannot be started.
 pub async fn version_of(program: &Path) -> Result<Option<String>, HostError> {
-    let (folders, proxy) = (HostFolders::create()?, RefusingProxy::start().await?);
-    let variables = folders.variables(proxy.url());
-    let (process, [stdout, stderr]) = start(program, &["--version".to_owned()], &variables, &folders.work())?;
+    let (folders, proxy) = (HostFolders::create()?, RefusingProxy::start()?);
+    let command = command(program, &["--version".to_owned()], &folders.variables(proxy.url()), &folders);
+    let (process, [stdout, stderr]) = start(command, program)?;
     let _ = timeout(VERSION_LIMIT, process.leader_exit()).await;
     process.finish(Duration::ZERO).await;
     let texts = [stdout, stderr].map(|reading| timeout(GRACE, reading));
@@ -214,16 +203,8 @@ fn version_in(text: &str) -> Option<&str> {
 
 type Reading = tokio::task::JoinHandle<String>;
 
-/// Starts a program with nothing but this environment; what it writes is read at the side.
-fn start(
-    program: &Path,
-    words: &[String],
-    variables: &BTreeMap<String, OsString>,
-    folder: &Path,
-) -> Result<(ProcessGroup, [Reading; 2]), HostError> {
-    let path = variables.get("PATH").map(OsString::as_os_str);
-    let mut command = program::command(program, path);
-    command.args(words).env_clear().envs(variables).current_dir(folder);
+/// Starts a program; what it writes is read at the side.
+fn start(mut command: Command, program: &Path) -> Result<(ProcessGroup, [Reading; 2]), HostError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let started = ProcessGroup::start(command.into());
     let mut process = started.map_err(|source| HostError::Start { program: program.to_owned(), source })?;

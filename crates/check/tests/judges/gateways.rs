@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rehearse_check::gateway::{GatewayOptions, GatewayTraces, judge_gateway, run_gateway};
 use rehearse_client::free_port;
 use rehearse_conformance::{Role, checks_of};
-use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Version};
+use rehearse_protocol::{Direction, Event, EventKind, Frame, Trace, Transport, Version};
 use rehearse_relay::HttpRelay;
 use rehearse_report::check::CheckVerdict;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ struct BadGateway {
 async fn relayed(version: Version) -> GatewayTraces {
     let upstream = ([127, 0, 0, 1], free_port().expect("a port")).into();
     let sinks = Arc::new(|_: &_| Box::new(|_: &Event| {}) as Box<_>);
-    let relay = HttpRelay::start(([127, 0, 0, 1], 0).into(), &format!("http://{upstream}/mcp"), sinks).await;
+    let relay = HttpRelay::start(([127, 0, 0, 1], 0).into(), &format!("http://{upstream}/mcp"), Transport::Http, sinks).await;
     let relay = relay.expect("starts");
     let options = GatewayOptions { at: Some(relay.url()), upstream, ..GatewayOptions::default() };
     let run = run_gateway(&options, version).await.expect("starts").expect("connects");
