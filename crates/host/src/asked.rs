@@ -3,7 +3,7 @@
 use rehearse_llm::{
     ToolDefinition,
     endpoint::Question,
-    model::{Block, Message, scripted::offered_name},
+    model::{Block, Message, scripted::offered_names},
 };
 use serde_json::{Value, value::RawValue};
 
@@ -67,8 +67,14 @@ impl Asked {
 
     /// The tool of a server by its MCP name.
     pub(crate) fn tool(&self, server: &str, name: &str) -> Option<&ShownTool> {
+        let names = self.names(server, name);
+        let [found] = &names[..] else { return None };
+        self.tools.iter().find(|tool| tool.name == *found)
+    }
+
+    /// The names that the model may see of the tool; several if they do not say which is which.
+    pub(crate) fn names(&self, server: &str, name: &str) -> Vec<String> {
         let offered: Vec<_> = self.tools.iter().map(|tool| ToolDefinition::new(&tool.name, RawValue::NULL)).collect();
-        let found = offered_name(&offered, Some(server), name)?;
-        self.tools.iter().find(|tool| tool.name == found)
+        offered_names(&offered, Some(server), name).into_iter().map(str::to_owned).collect()
     }
 }

@@ -36,44 +36,57 @@ pub struct HostEvidence<'a> {
 }
 
 /// A message of the traffic.
-struct Sent {
+pub(crate) struct Sent {
     /// The number of its connection: each has ids of its own.
     connection: usize,
-    direction: Direction,
-    message: Value,
+    pub(crate) direction: Direction,
+    pub(crate) message: Value,
 }
 
 /// Completes the result of a host.
 pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
-    let sent: Vec<Sent> = evidence.outcome.traces.iter().enumerate().flat_map(messages).collect();
+    let sent = messages(&evidence.outcome.traces);
     let outcome = evidence.outcome;
     run.duration = outcome.duration;
     run.tried_to_reach.clone_from(&outcome.tried_to_reach);
     run.asked_after = outcome.asked_after.unwrap_or_default();
     run.connection = connection(evidence, &sent);
-    let asked = outcome.asked.iter().max_by_key(|asked| shown(evidence, asked));
+    let asked = fullest(evidence);
     // A host that has not asked the model shows it nothing, whatever the reason is.
     run.was_asked = asked.is_some();
     let tools = evidence.tools.iter().filter(|_| asked.is_some());
     run.tools = tools.map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
-    let ours: Vec<_> = run.tools.iter().filter_map(|tool| tool.shown.as_deref()).collect();
+    let names = |tool: &HostTool| asked.map(|asked| asked.names(evidence.server, &tool.name)).unwrap_or_default();
+    let names: Vec<(String, Vec<String>)> = run.tools.iter().map(|tool| (tool.name.clone(), names(tool))).collect();
+    for (tool, (own, shown)) in run.tools.iter_mut().zip(&names).filter(|(_, (_, shown))| !shown.is_empty()) {
+        let alike = names.iter().filter(|(other, names)| other != own && names == shown);
+        tool.alike = alike.map(|(other, _)| other.clone()).collect();
+    }
     let others = asked.iter().flat_map(|asked| &asked.tools).map(|tool| tool.name.clone());
-    run.other_tools = others.filter(|name| !ours.contains(&name.as_str())).collect();
+    run.other_tools = others.filter(|other| !names.iter().any(|(_, shown)| shown.contains(other))).collect();
     run.printed = printed(evidence);
     run.error = error(evidence);
     run.decide();
 }
 
-/// The messages of a connection, parsed.
-fn messages((connection, trace): (usize, &Trace)) -> impl Iterator<Item = Sent> {
-    trace.frames().filter_map(move |frame| {
+/// The messages of all connections, parsed.
+pub(crate) fn messages(traces: &[Trace]) -> Vec<Sent> {
+    let each = traces.iter().enumerate();
+    let frames = each.flat_map(|(connection, trace)| trace.frames().map(move |frame| (connection, frame)));
+    let sent = frames.filter_map(|(connection, frame)| {
         let message = serde_json::from_slice(&frame.bytes).ok()?;
         Some(Sent { connection, direction: frame.direction, message })
-    })
+    });
+    sent.collect()
+}
+
+/// The question in which the model sees most of the server's tools.
+pub(crate) fn fullest<'e>(evidence: &HostEvidence<'e>) -> Option<&'e Asked> {
+    evidence.outcome.asked.iter().max_by_key(|asked| shown(evidence, asked))
 }
 
 /// The response to a request on its connection.
-fn answer<'s>(sent: &'s [Sent], request: &Sent) -> Option<&'s Value> {
+pub(crate) fn answer<'s>(sent: &'s [Sent], request: &Sent) -> Option<&'s Value> {
     let id = Some(&request.message["id"]).filter(|id| !id.is_null())?;
     let mut answers = sent.iter().filter(|it| it.connection == request.connection);
     let is_answer = |it: &&Sent| {
@@ -139,6 +152,7 @@ fn of_tool(evidence: &HostEvidence<'_>, tool: &Value, asked: Option<&Asked>, sen
     HostTool {
         name: name.to_owned(),
         shown: found.map(|found| found.name.clone()),
+        alike: Vec::new(),
         changes: changes.unwrap_or_default(),
         call: walked.zip(found).and_then(|(walked, found)| of_call(evidence, walked, &found.name, sent)),
     }
@@ -157,7 +171,8 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
         if !is_whole(evidence) {
             return None;
         }
-        let got = result_of(evidence, shown).map(|seen| format!("the model got {}", quoted(seen.text.trim(), SHOWN)));
+        let got =
+            result_of(evidence, shown, 0).map(|seen| format!("the model got {}", quoted(seen.text.trim(), SHOWN)));
         return Some(HostCall { arguments, arrived: false, changes: got.into_iter().collect() });
     };
     let mut changes = Vec::new();
@@ -167,7 +182,7 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
     if !is_unchanged {
         changes.push(format!("the server got the arguments {arrived}, and the model wrote {arguments}"));
     }
-    let seen = result_of(evidence, shown);
+    let seen = result_of(evidence, shown, 0);
     match (answer(sent, call), seen) {
         (Some(answer), Some(seen)) => changes.extend(result_changes(answer, &seen)),
         (_, None) if !is_whole(evidence) => {}
@@ -177,10 +192,10 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
     Some(HostCall { arguments, arrived: true, changes })
 }
 
-/// The result of a tool as the model got it, without what differs from run to run.
-fn result_of(evidence: &HostEvidence<'_>, shown: &str) -> Option<ShownResult> {
+/// The result of a call of a tool as the model got it, without what differs from run to run.
+pub(crate) fn result_of(evidence: &HostEvidence<'_>, shown: &str, call: usize) -> Option<ShownResult> {
     let results = evidence.outcome.asked.iter().rev().flat_map(|asked| &asked.results);
-    let mut result = results.into_iter().find(|result| result.tool == shown)?.clone();
+    let mut result = results.filter(|result| result.tool == shown).nth(call)?.clone();
     for pattern in &evidence.headless.redact {
         result.text = pattern.replace_all(&result.text, "").into_owned();
     }

@@ -97,6 +97,9 @@ pub struct HostTool {
     /// The name that the model sees; absent if the model does not see the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<String>,
+    /// Other tools of the server whose names the host makes equal to its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alike: Vec<String>,
     /// What of the definition the model does not see as the server lists it, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
@@ -144,10 +147,11 @@ impl HostRun {
         let is_changed = |tool: &HostTool| {
             let call = tool.call.as_ref();
             tool.shown.is_none()
+                || !tool.alike.is_empty()
                 || !tool.changes.is_empty()
                 || call.is_some_and(|it| !it.arrived || !it.changes.is_empty())
         };
-        let is_shown = self.tools.iter().any(|tool| tool.shown.is_some());
+        let is_shown = self.tools.iter().any(|tool| tool.shown.is_some() || !tool.alike.is_empty());
         let mut calls = self.tools.iter().filter_map(|tool| tool.call.as_ref()).peekable();
         let is_refused = calls.peek().is_some() && calls.all(|call| !call.arrived);
         self.fit = match () {

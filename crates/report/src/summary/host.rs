@@ -66,7 +66,9 @@ fn of_host(host: &HostRun) -> Outcome {
 fn of_tool(tool: &HostTool) -> Outcome {
     let call = tool.call.as_ref();
     match () {
-        () if tool.shown.is_none() || call.is_some_and(|call| !call.arrived) => Outcome::Failed,
+        () if call.is_some_and(|call| !call.arrived) => Outcome::Failed,
+        () if !tool.alike.is_empty() => Outcome::Warning,
+        () if tool.shown.is_none() => Outcome::Failed,
         () if !tool.changes.is_empty() || call.is_some_and(|call| !call.changes.is_empty()) => Outcome::Warning,
         () if call.is_none() => Outcome::Info,
         () => Outcome::Passed,
@@ -75,7 +77,10 @@ fn of_tool(tool: &HostTool) -> Outcome {
 
 /// What is said of a tool.
 fn messages(tool: &HostTool) -> Vec<String> {
-    let hidden = tool.shown.is_none().then(|| "the model does not see it".to_owned());
+    let hidden = match &tool.alike[..] {
+        [] => tool.shown.is_none().then(|| "the model does not see it".to_owned()),
+        alike => Some(format!("the host makes its name equal to that of {}", alike.join(", "))),
+    };
     let call = tool.call.iter().flat_map(|call| {
         let lost = (!call.arrived).then(|| "its call did not come to the server".to_owned());
         lost.into_iter().chain(call.changes.iter().cloned())

@@ -31,7 +31,7 @@ use std::{
 use serde_json::{Value as Json, json};
 
 pub use self::{
-    offered_tool::offered_name,
+    offered_tool::{offered_name, offered_names},
     walk::{WalkedTool, walk},
 };
 use self::{reply::Reply, rule::Rule};

@@ -20,9 +20,17 @@ struct Fit<'n> {
 
 /// The name that the agent gives to the tool; `None` if it does not offer it, or if several fit.
 pub fn offered_name<'n>(tools: &'n [ToolDefinition<'n>], server: Option<&str>, wanted: &str) -> Option<&'n str> {
+    match offered_names(tools, server, wanted)[..] {
+        [name] => Some(name),
+        _ => None,
+    }
+}
+
+/// The names that the agent may give to the tool; several if they do not say which is which.
+pub fn offered_names<'n>(tools: &'n [ToolDefinition<'n>], server: Option<&str>, wanted: &str) -> Vec<&'n str> {
     let exact = tools.iter().map(|tool| tool.name).find(|name| *name == wanted);
     if server.is_none() && exact.is_some() {
-        return exact;
+        return exact.into_iter().collect();
     }
     let plain_server = server.map(plain);
     let is_of_server = |prefix: &str| {
@@ -32,17 +40,21 @@ pub fn offered_name<'n>(tools: &'n [ToolDefinition<'n>], server: Option<&str>, w
     };
     let fits: Vec<_> = fits(tools, wanted).filter(|fit| is_of_server(&fit.prefix)).collect();
     // `forecast` of a server is also the end of its `detailed_forecast`.
-    if let Some(best) = fits.iter().filter(|fit| fit.is_whole).min_by_key(|fit| fit.prefix.len()) {
-        let is_only = fits.iter().filter(|fit| fit.is_whole).all(|fit| fit.prefix.starts_with(&best.prefix));
-        return is_only.then_some(best.name);
+    let whole = || fits.iter().filter(|fit| fit.is_whole);
+    if let Some(best) = whole().min_by_key(|fit| (fit.prefix.len(), replaced(fit.name, wanted))) {
+        let is_only = whole().all(|fit| fit.prefix.starts_with(&best.prefix));
+        return if is_only { vec![best.name] } else { whole().map(|fit| fit.name).collect() };
     }
     let longest = fits.iter().map(|fit| fit.length).max();
-    match fits.iter().filter(|fit| Some(fit.length) == longest).collect::<Vec<_>>()[..] {
-        [best] => Some(best.name),
-        // Some hosts name no server.
-        [] => exact,
-        _ => None,
-    }
+    let best: Vec<_> = fits.iter().filter(|fit| Some(fit.length) == longest).map(|fit| fit.name).collect();
+    // Some hosts name no server.
+    if best.is_empty() { exact.into_iter().collect() } else { best }
+}
+
+/// How much of the tool's name is otherwise at the end of this one. What hosts replace, they replace by `_`.
+fn replaced(name: &str, wanted: &str) -> usize {
+    let cost = |(letter, wanted): (char, char)| if letter == wanted { 0 } else { 1 + usize::from(letter != '_') };
+    name.chars().rev().zip(wanted.chars().rev()).map(cost).sum()
 }
 
 /// Whether the agent offers a tool of this name.
