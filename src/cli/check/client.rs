@@ -4,8 +4,12 @@
 mod attach;
 
 use std::{
+    any::Any,
     ffi::OsString,
+    io,
     net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,6 +24,7 @@ use super::{
 };
 use crate::cli::{
     Exit, Failure,
+    hosts_args::HostsArgs,
     job::{INTERRUPTED_AGAIN, Job},
     mcp::target::connection::duration,
     mock::parse_address,
@@ -32,17 +37,20 @@ use crate::cli::{
 };
 use rehearse_check::{
     client::{
-        ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, Trigger, acts_of_shard, judge_client, note_crashes,
-        run_client,
+        ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, ClientStarter, Trigger, acts_of_shard, judge_client,
+        note_crashes, run_client,
     },
     selects,
 };
+use rehearse_client::{CommandSpec, Endpoint, Target};
+use rehearse_client_configs::headless::Headless;
 use rehearse_conformance::Role;
+use rehearse_host::{HeadlessHost, PROMPT, PreparedHost};
 use rehearse_report::{
     Format,
     check::{ActDuration, CheckedServer},
 };
-use rehearse_system::program::quoted;
+use rehearse_system::program::{quoted, words};
 
 /// The port of `--attach`, if none is given.
 const FREE_PORT: &str = "127.0.0.1:0";
@@ -55,6 +63,7 @@ Examples:
   rehearse check client -- node client.js --stdio {command}
   rehearse check client --act pages -- my-agent --mcp-config {config}
   rehearse check client --model -- my-agent --mcp-config {config} 'Do it.'
+  rehearse check client --host codex
   rehearse check client --drive call='curl -s localhost:3000/{tool}' -- my-app {url}
   rehearse check client --attach --listen 8888 --act pages
   rehearse check client --shard 1/4 --report part-1.json -- my-agent {url}
@@ -73,7 +82,8 @@ tool, end.
 In the arguments, {url}, {sse_url} and {ws_url} stand for the URLs of the mock, {command} for a command that serves it \
 on stdio, and {config} for a config file with the URL. The client also gets the environment variables of `rehearse mock \
 --exec`: REHEARSE_URL, REHEARSE_SSE_URL, REHEARSE_WS_URL, REHEARSE_STDIO, REHEARSE_CONFIG. Commands of --drive also \
-have {tool}, {arguments}, {resource} and {prompt}.
+have {tool}, {arguments}, {resource} and {prompt}. With --host, `rehearse host list` names the hosts; each start has a \
+home, a config and a model of its own.
 
 Exit codes:
   0  no MUST is violated    1  a MUST is violated, or a condition of --strict, --require or --baseline
@@ -102,6 +112,15 @@ pub(super) struct ClientArgs {
     /// Serve a model that calls the tools, at ANTHROPIC_BASE_URL and OPENAI_BASE_URL
     #[arg(long)]
     model: bool,
+    /// Check a real host, such as codex, in an empty home and with that model
+    #[arg(long, value_name = "HOST", conflicts_with_all = ["command", "attach"])]
+    host: Option<String>,
+    /// How the host reaches the mock: http or stdio
+    #[arg(long, value_name = "TRANSPORT", requires = "host", default_value = "http", hide_short_help = true)]
+    #[arg(value_parser = ["http", "stdio"], hide_possible_values = true)]
+    transport: String,
+    #[command(flatten)]
+    hosts: HostsArgs,
     /// Run a command for each tool of an act: call=CMD; or read=, prompt=, any=CMD
     #[arg(long = "drive", value_name = "WORK=CMD")]
     triggers: Vec<Trigger>,
@@ -129,7 +148,7 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     if let Some(exit) = args.report.list(Role::Client)? {
         return Ok(exit);
     }
-    if args.command.is_empty() && !args.attach {
+    if args.command.is_empty() && args.host.is_none() && !args.attach {
         let message = "which client? give its command after `--`: rehearse check client -- python client.py {url}";
         return Err(Failure::Usage(message.to_owned()));
     }
@@ -149,12 +168,13 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         }
         scripts = acts_of_shard(scripts, shard, &durations, args.acts.is_empty());
     }
+    let host = args.host.as_deref().map(|name| args.hosts.find(name)).transpose()?;
     let baseline = args.report.read_baseline()?;
     let mut checked = args.report.begin();
     let begun = Instant::now();
     let (runs, is_interrupted) = match args.attach {
         true => (block_on_guarded(args.attach(scripts))?, false),
-        false => block_on_guarded(args.run_acts(scripts))?,
+        false => block_on_guarded(args.run_acts(scripts, host.as_ref()))?,
     };
     checked.duration = begun.elapsed();
     let usual = runs.iter().find(|run| run.acts == [ACTS[0].name]).and_then(|run| run.exit_code);
@@ -180,8 +200,11 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     for server in &mut checked.servers {
         server.untried.extend(undriven.first().map(|why| format!("the command of --drive failed in every act: {why}")));
-        server.target = words.join(" ");
+        server.target = args.host.clone().unwrap_or_else(|| words.join(" "));
         server.again = format!("rehearse check client{}", if args.sdk { " --sdk" } else { "" });
+        if let Some(host) = &args.host {
+            server.again.push_str(&format!(" --host {} --transport {}", quoted(host), args.transport));
+        }
         server.command =
             (!words.is_empty()).then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }
@@ -221,14 +244,19 @@ impl ClientArgs {
     ///
     /// # Errors
     /// A mock or the client cannot be started.
-    async fn run_acts(&self, acts: Vec<ActScript>) -> Result<(Vec<ActRun>, bool), Failure> {
+    async fn run_acts(
+        &self,
+        acts: Vec<ActScript>,
+        host: Option<&(HeadlessHost, PathBuf)>,
+    ) -> Result<(Vec<ActRun>, bool), Failure> {
         let (sender, mut events) = unbounded_channel();
         let shutdown = CancellationToken::new();
         let mut job = Job::start(shutdown.clone(), INTERRUPTED)?;
         let options = ClientOptions {
-            command: self.command.clone(),
+            command: host.map_or_else(|| self.command.clone(), |(_, program)| vec![program.into()]),
+            starter: host.map(|(host, program)| self.starter(host.headless.clone(), program.clone())),
             triggers: self.triggers.clone(),
-            has_model: self.model,
+            has_model: self.model || host.is_some(),
             seed: self.report.seed,
             timeout: self.timeout,
             idle: self.idle,
@@ -244,6 +272,30 @@ impl ClientArgs {
             Some(runs) => Ok((runs?, job.is_interrupted())),
             None => Err(Failure::cannot(INTERRUPTED_AGAIN)),
         }
+    }
+
+    /// Starts the host with a home of its own, and a config with the mock of an act.
+    fn starter(&self, headless: Headless, program: PathBuf) -> ClientStarter {
+        let is_process = self.transport == "stdio";
+        ClientStarter(Arc::new(move |variables| {
+            let text = |name: &str| variables.get(name).map(|value| value.to_string_lossy().into_owned());
+            let target = if is_process {
+                let words = words(&text("REHEARSE_STDIO").unwrap_or_default()).map_err(io::Error::other)?;
+                let mut words = words.into_iter();
+                let program = words.next().unwrap_or_default();
+                Target::Stdio(CommandSpec { program, args: words.collect(), ..CommandSpec::default() })
+            } else {
+                let token = text("REHEARSE_TOKEN").map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
+                let url = text("REHEARSE_URL").or_else(|| text("REHEARSE_SSE_URL")).unwrap_or_default();
+                Target::Http(Endpoint { url, headers: token.into_iter().collect() })
+            };
+            let model = text("ANTHROPIC_BASE_URL").unwrap_or_default();
+            let prepared = PreparedHost::create(&headless, ("act", &target), model, PROMPT.to_owned());
+            let prepared = prepared.map_err(io::Error::other)?;
+            let mut command = prepared.command(&program);
+            command.envs(variables.get_key_value("BROWSER"));
+            Ok((command, Box::new(prepared) as Box<dyn Any + Send>))
+        }))
     }
 
     fn show(&self, event: ClientEvent, progress: &mut Progress) {

@@ -1,6 +1,7 @@
 //! The client in one act: it is started, driven, and ended.
 
 use std::{
+    any::Any,
     ffi::OsString,
     fs::{self, File},
     path::Path,
@@ -20,7 +21,9 @@ use rehearse_system::{
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, trigger::TriggerRun};
+use super::{
+    ActRun, ActScript, ActServer, ClientError, ClientEvent, ClientOptions, ClientStarter, trigger::TriggerRun,
+};
 
 /// How often it is looked whether the client is idle.
 const LOOK: Duration = Duration::from_millis(100);
@@ -93,9 +96,16 @@ impl ClientOptions {
         let variables = variables(server, model);
         let mut words = self.command.iter().map(|word| filled(&word.to_string_lossy(), &variables));
         let program = words.next().unwrap_or_default();
-        let mut command = program::command(&program, None);
         let log = server.path("stderr");
-        command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
+        let (command, _kept) = match &self.starter {
+            Some(ClientStarter(starter)) => starter(&variables.iter().cloned().collect())
+                .map_err(|source| ClientError::Run { program: program.clone(), source })?,
+            None => {
+                let mut command = program::command(&program, None);
+                command.args(words).envs(variables.iter().map(|(name, value)| (name, value)));
+                (command, Box::new(()) as Box<dyn Any + Send>)
+            }
+        };
         let mut process = start(command, &program, &log)?;
         let begun = Instant::now();
         let idle = server.rules().idle.unwrap_or_default().max(self.idle);

@@ -31,7 +31,7 @@ pub use act_server::ActServer;
 pub use environment::ClientEnvironment;
 pub use error::ClientError;
 pub use judge::{ActRun, judge_client, note_crashes};
-pub use options::{ClientEvent, ClientOptions};
+pub use options::{ClientEvent, ClientOptions, ClientStarter, Starter};
 pub use relay::serve_relays;
 pub use run::run_client;
 pub use shard::acts_of_shard;

@@ -1,6 +1,8 @@
 //! How a client is started in every act.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    any::Any, collections::BTreeMap, ffi::OsString, fmt, io, path::PathBuf, process::Command, sync::Arc, time::Duration,
+};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
@@ -13,6 +15,8 @@ pub struct ClientOptions {
     /// Its command. `{url}`, `{sse_url}`, `{ws_url}`, `{command}`, `{config}` and `{token}` stand for what the environment
     /// of `rehearse mock --exec` has.
     pub command: Vec<OsString>,
+    /// Makes the command for each start instead.
+    pub starter: Option<ClientStarter>,
     /// Commands that make it work.
     pub triggers: Vec<Trigger>,
     /// Whether it gets a model that calls the tools of an act.
@@ -31,6 +35,20 @@ pub struct ClientOptions {
     pub events: Option<UnboundedSender<ClientEvent>>,
     /// Ends the run. What the client has done so far is the result.
     pub shutdown: CancellationToken,
+}
+
+/// Makes the command of a client from the variables that describe an act; with what must live as long as the client.
+#[derive(Clone)]
+pub struct ClientStarter(pub Arc<Starter>);
+
+/// The variables are those of `rehearse mock --exec`, and those with the URL of the model.
+pub type Starter =
+    dyn Fn(&BTreeMap<&'static str, OsString>) -> io::Result<(Command, Box<dyn Any + Send>)> + Send + Sync;
+
+impl fmt::Debug for ClientStarter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ClientStarter").finish_non_exhaustive()
+    }
 }
 
 /// How far a run is.
@@ -68,6 +86,7 @@ impl ClientOptions {
     pub fn new(command: Vec<OsString>) -> ClientOptions {
         ClientOptions {
             command,
+            starter: None,
             triggers: Vec::new(),
             has_model: false,
             seed: 1,
