@@ -27,6 +27,7 @@ use self::{
 };
 use super::{
     Exit, Failure,
+    hosts_args::HostsArgs,
     job::Job,
     mcp::target::connection::duration,
     output,
@@ -125,6 +126,8 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
+    hosts: HostsArgs,
+    #[command(flatten)]
     watch: WatchArgs,
     #[command(flatten)]
     models: ModelArgs,
@@ -210,6 +213,7 @@ fn run_scenarios(args: &RunArgs, only: Option<&BTreeSet<PathBuf>>) -> Result<Out
         coverage: args.coverage,
         host,
         models,
+        hosts: args.hosts.folder(),
         ..options(args, &sinks, &secrets)?
     };
     let done = block_on(execute(plan, options))?;

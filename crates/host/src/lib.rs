@@ -16,6 +16,7 @@ mod prepared_host;
 mod proxy;
 mod relay;
 mod run;
+mod view;
 
 pub use asked::Asked;
 pub use headless_host::{HeadlessHost, UnknownHost};
@@ -23,3 +24,4 @@ pub use judge::{HostEvidence, judge};
 pub use prepared_host::{PROMPT, PreparedHost};
 pub use rehearse_llm::model::scripted::{WalkedTool, walk};
 pub use run::{HostEnd, HostError, HostOptions, HostOutcome, run_host, version_of};
+pub use view::{HostView, listed_tools, view};

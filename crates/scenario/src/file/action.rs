@@ -6,6 +6,7 @@ use super::{
     Expectations, Step,
     agent_step::{AgentStep, EvalOptions},
     final_answer::FinalAnswer,
+    host_step::HostStep,
 };
 use crate::keys::KEYS;
 use rehearse_document::{
@@ -14,7 +15,8 @@ use rehearse_document::{
     template::{Data, Templates, Text},
     text::shortened,
 };
-use rehearse_protocol::List;
+use rehearse_protocol::{List, Protocol, Transport};
+use rehearse_report::Cell;
 
 /// How many characters of a prompt are in the title of a step.
 const PROMPT: usize = 60;
@@ -99,6 +101,8 @@ pub enum Action {
     FinalAnswer(FinalAnswer),
     /// Lets models work with the tools of the server.
     Agent(AgentStep),
+    /// Runs a real host with the server.
+    Host(Box<HostStep>),
 }
 
 /// The call of a tool.
@@ -200,6 +204,7 @@ impl Action {
             "parallel" => read_parallel(node, source, folder, servers, templates),
             "final_answer" => Ok(Action::FinalAnswer(FinalAnswer::read(node, folder, templates)?)),
             "agent" => Ok(Action::Agent(AgentStep::read(node, folder, templates)?)),
+            "host" => Ok(Action::Host(Box::new(HostStep::read(node, folder, templates)?))),
             _ => match List::of_step(key) {
                 Some(list) => nothing(Action::List(list)),
                 None => read_raw(node, templates),
@@ -221,6 +226,12 @@ impl Action {
             Action::Agent(step) => step.eval(),
             _ => None,
         }
+    }
+
+    /// Whether the action can be in a cell of this transport and version: a host chooses its version.
+    pub(crate) fn fits(&self, cell: Cell) -> bool {
+        let is_of_hosts = matches!(cell.transport, Transport::Stdio | Transport::Http);
+        !matches!(self, Action::Host(_)) || is_of_hosts && cell.protocol == Protocol::Auto
     }
 
     /// Whether the action needs a server.
@@ -274,6 +285,7 @@ impl Action {
                 Some(prompt) => format!("agent {:?}", shortened(prompt.lines().next().unwrap_or_default(), PROMPT)),
                 None => "agent".into(),
             },
+            Action::Host(step) => format!("host {}", step.host.name),
         }
     }
 }
@@ -351,7 +363,9 @@ fn read_parallel(
             Action::Agent(agent) if agent.eval().is_some() => {
                 Err(node.problem("a step with `models` cannot run in parallel").into())
             }
-            Action::Parallel(_) | Action::Connect => Err(node.problem("this action cannot run in parallel").into()),
+            Action::Parallel(_) | Action::Connect | Action::Host(_) => {
+                Err(node.problem("this action cannot run in parallel").into())
+            }
             _ => Ok(step),
         }
     })?;

@@ -1,4 +1,4 @@
-//! What is expected of the run of an agent, besides its answer.
+//! What is expected of the run of an agent or a host, besides its answer.
 
 use std::collections::BTreeSet;
 

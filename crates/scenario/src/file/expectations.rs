@@ -50,6 +50,8 @@ pub struct Expectations {
     progress: Option<Duration>,
     /// What the run of an agent must be like.
     agent: Option<AgentExpectations>,
+    /// What the model of a host must have seen of the tools.
+    tools: Option<Matcher>,
 }
 
 /// Expected texts, such as unsolicited frames: log lines on standard output, responses without a request.
@@ -88,6 +90,8 @@ pub(crate) struct ObservableFields {
     pub(crate) refusal: bool,
     /// The run of an agent.
     pub(crate) agent: bool,
+    /// The tools that the model of a host sees, and the calls of the host.
+    pub(crate) host: bool,
 }
 
 /// Whether a tool may report an error.
@@ -132,15 +136,20 @@ impl Expectations {
             ("status", observable.status, "only `raw` has a `status`"),
             ("statuses", observable.task, "only a call with `task: true` has `statuses`"),
             ("progress", observable.progress, "only `call` and `cancel` without `task: true` have `progress`"),
+            ("tools", observable.host, "only `host` has `tools`"),
         ];
         for (key, exists, message) in special {
             if let Some(entry) = fields.entry(key).filter(|_| !exists) {
                 return Err(Problem::new(entry.key_span, message).into());
             }
         }
-        let of_agent = KEYS.keys("ofAgent").into_iter().find_map(|key| fields.entry(key));
-        if let Some(entry) = of_agent.filter(|_| !observable.agent) {
-            return Err(Problem::new(entry.key_span, format!("only `agent` has `{}`", entry.key)).into());
+        let of_calls = KEYS.keys("ofCalls");
+        for entry in KEYS.keys("ofAgent").into_iter().filter_map(|key| fields.entry(key)) {
+            let is_of_host = of_calls.contains(&&*entry.key);
+            if !(observable.agent || observable.host && is_of_host) {
+                let who = if is_of_host { "only `agent` and `host` have" } else { "only `agent` has" };
+                return Err(Problem::new(entry.key_span, format!("{who} `{}`", entry.key)).into());
+            }
         }
         let matcher = |key: &str| fields.read(key, Matcher::read);
         let at = fields.get("at").map(Node::entries).transpose()?.unwrap_or_default();
@@ -176,6 +185,7 @@ impl Expectations {
             limits: limits.into_iter().flatten().collect(),
             progress: fields.read("progress", every)?,
             agent: AgentExpectations::read(node)?,
+            tools: matcher("tools")?,
         })
     }
 
@@ -334,6 +344,7 @@ impl Expectations {
             ("structured", &self.structured, result.get("structuredContent")),
             ("content", &self.content, result.get("content")),
             ("result", &self.result, Some(result)),
+            ("tools", &self.tools, result.get("tools")),
         ];
         for (name, matcher, value) in members {
             if let Some(matcher) = matcher {
@@ -400,7 +411,7 @@ mod tests {
         let expect = (!expect.is_empty()).then(|| {
             Expectations::read(
                 &node,
-                ObservableFields { status: true, task: true, progress: true, refusal: true, agent: true },
+                ObservableFields { status: true, task: true, progress: true, refusal: true, agent: true, host: true },
             )
             .expect(expect)
         });

@@ -9,6 +9,7 @@ mod config_servers;
 mod expectations;
 pub(crate) mod final_answer;
 pub(crate) mod host;
+pub(crate) mod host_step;
 mod limit;
 mod model;
 pub(crate) mod model_list;

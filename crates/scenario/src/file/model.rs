@@ -223,6 +223,11 @@ impl Scenario {
                 let problem = node.problem("tasks exist in 2026-07-28 only, but the step also runs in other versions");
                 return Err(problem.hint("add `only: { era: modern }`").into());
             }
+            if matrix.cells().any(|cell| step.may_exist_in(cell) && !step.action.fits(cell)) {
+                let problem = node.problem("a host has stdio and streamable HTTP, and chooses the version itself");
+                let hint = "write `matrix: { transport: [stdio, http], protocol: negotiated }`, or `only` in the step";
+                return Err(problem.hint(hint).into());
+            }
         }
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         Ok(Scenario {

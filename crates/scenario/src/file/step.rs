@@ -125,6 +125,7 @@ impl Step {
             progress: action.call().is_some_and(|call| !call.is_task),
             refusal: action.call().is_none(),
             agent: matches!(action, Action::Agent(_)),
+            host: matches!(action, Action::Host(_)),
         };
         let expect = problems.keep(fields.read("expect", |node| Expectations::read(node, observable)));
         let (Some(server), Some(snapshot), Some(capture), Some(answers), Some(timeout), Some(only), Some(expect), []) =
@@ -138,6 +139,11 @@ impl Step {
         {
             let message = format!("`{}` has no effect: `{key}` uses no server", entry.key);
             return Err(Problem::new(entry.key_span, message).hint("remove it").into());
+        }
+        if let (Some(entry), Action::Host(_)) = (fields.entry("answers"), &action) {
+            return Err(Problem::new(entry.key_span, "`answers` has no effect: the host answers")
+                .hint("remove it")
+                .into());
         }
         if expect.as_ref().is_some_and(|expect| expect.judge().is_some()) && action.eval().is_none() {
             return Err(node.problem("`judge` needs an `agent` with `models`").into());

@@ -146,7 +146,7 @@ impl CellRunner<'_> {
                 self.raw(session, frame, *is_text, headers, step.timeout.unwrap_or(RAW_TIMEOUT)).await?
             }
             Action::FinalAnswer(answer) => self.final_answer(answer)?,
-            Action::Parallel(_) | Action::Agent(_) => return Err(StepError::NotOfSession),
+            Action::Parallel(_) | Action::Agent(_) | Action::Host(_) => return Err(StepError::NotOfSession),
         })
     }
 

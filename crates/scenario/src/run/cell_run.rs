@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     coverage::Usage,
-    file::{Action, Expectations, ModelOptions, Scenario, Step},
+    file::{Action, Expectations, Scenario, Step},
     snapshot::{
         Observation,
         observation::StepOutcome,
@@ -32,7 +32,7 @@ use rehearse_client::{
     Answers, ConnectError, ConnectOptions, LastLines, Session, StderrLine, StderrSink, UnsolicitedFrame,
     UnsolicitedPolicy,
 };
-use rehearse_protocol::{Protocol, Version};
+use rehearse_protocol::{Protocol, Trace, Version};
 use rehearse_report::{Cell, CellResult, CellViolation, Difference, Problem, Status, StepResult, check::CheckVerdict};
 
 /// The result of a cell before its snapshots are compared.
@@ -106,7 +106,8 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         sink,
         tools: AsyncMutex::default(),
         negotiated: None,
-        models: &options.models,
+        options,
+        host_traffic: Vec::new(),
         connections: Connections::new(scenario, cell, &options.hooks),
     };
     let mut steps = Vec::new();
@@ -114,12 +115,12 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
         Ok(()) => runner.steps(options, cancel, &mut steps).await,
         Err(why) => Err((Status::Error, why.to_string())),
     };
-    let CellRunner { servers, recorded, redacted, negotiated, connections, .. } = runner;
+    let CellRunner { servers, recorded, redacted, negotiated, connections, host_traffic, .. } = runner;
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
     future::join_all(servers.into_iter().map(|server| server.stop(cancel))).await;
     let mut usage = Usage::default();
     if options.coverage {
-        connections.traces().iter().for_each(|(server, traces)| usage.add(server, traces));
+        connections.traces().iter().chain(&host_traffic).for_each(|(server, traces)| usage.add(server, traces));
     }
     let violations = violations(scenario, cell, &options.hooks, &connections);
     let failed = steps.iter().any(|step| step.status == Status::Failed)
@@ -177,8 +178,9 @@ pub(crate) struct CellRunner<'a> {
     pub(crate) tools: AsyncMutex<HashMap<String, Vec<Box<RawValue>>>>,
     /// The version of the first session.
     negotiated: Option<Version>,
-    /// What the models that play steps share.
-    models: &'a ModelOptions,
+    pub(crate) options: &'a RunOptions,
+    /// What passed between hosts and servers.
+    host_traffic: Vec<(String, Vec<Trace>)>,
     pub(crate) connections: Connections,
 }
 
@@ -283,10 +285,15 @@ impl CellRunner<'_> {
         }
         let observation = match &step.action {
             Action::FinalAnswer(answer) => self.final_answer(answer)?,
+            Action::Host(host) => {
+                let (observation, traces) = self.host(step, host).await?;
+                self.host_traffic.push((self.scenario.servers[step.server].name.clone(), traces));
+                observation
+            }
             _ => match self.connect(step).await? {
                 Ok(()) if step.action.eval().is_some() => {
                     let _overlay = self.overlay(step, step.server);
-                    return self.evaluate(step, self.models).await;
+                    return self.evaluate(step, &self.options.models).await;
                 }
                 Ok(()) => self.observe(step).await?,
                 Err(failed) => failed,

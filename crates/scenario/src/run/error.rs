@@ -47,4 +47,7 @@ pub(crate) enum StepError {
     NoSessionOfConfig,
     #[error("a session cannot do this")]
     NotOfSession,
+    /// A host cannot be run, which says nothing of the server.
+    #[error("{0}")]
+    Host(String),
 }

@@ -9,6 +9,7 @@ mod error;
 mod eval_runner;
 mod evaluation;
 mod hooks;
+mod host_runner;
 mod hub_runner;
 mod notification;
 mod pause;
@@ -67,6 +68,8 @@ pub struct RunOptions {
     pub host: Option<Host>,
     /// The models that play steps.
     pub models: ModelOptions,
+    /// The folder with installed hosts.
+    pub hosts: Option<PathBuf>,
 }
 
 impl Default for RunOptions {
@@ -84,6 +87,7 @@ impl Default for RunOptions {
             coverage: false,
             host: None,
             models: ModelOptions::default(),
+            hosts: None,
         }
     }
 }
