@@ -23,6 +23,7 @@ use std::{
 use clap::Args;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use self::{
     again::Again,
@@ -103,6 +104,9 @@ pub(super) struct CheckArgs {
     /// Does it work in this host or API? Also `all` and `list`
     #[arg(long = "profile", value_name = "NAME", value_delimiter = ',')]
     profiles: Vec<String>,
+    /// With --profile: where cloud hosts will find the server
+    #[arg(long, hide_short_help = true, value_name = "URL", requires = "profiles")]
+    deployed_at: Option<Url>,
     /// Also count violations that come from an SDK
     #[arg(long, hide_short_help = true)]
     sdk: bool,
@@ -275,7 +279,10 @@ impl CheckArgs {
             };
             let Some(run) = progress.watch(&mut job, checking, &mut events, show).await else { return Ok(true) };
             let mut result = run.checked;
-            result.profiles = profiles::judge(profiles, server, &result, &run.traces);
+            result.profiles = {
+                let (deployed_at, is_of_all) = (self.deployed_at.as_ref(), self.versions.is_empty());
+                profiles::judge(profiles, deployed_at, is_of_all, server, &result, &run.traces)
+            };
             (result.again, result.place) = (again.command(server), repository::place(server));
             checked.duration += begun.elapsed();
             checked.servers.push(result);

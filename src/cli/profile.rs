@@ -36,7 +36,7 @@ pub(super) fn profile_named(name: &str) -> Result<Profile, Failure> {
 
 /// What is known of a server of which only the surface is.
 pub(super) fn evidence<'s>(name: Option<&'s str>, surface: &'s Surface) -> ServerEvidence<'s> {
-    ServerEvidence { name, surface, transport: None, url: None, traffic: None, count_tokens: token_counter() }
+    ServerEvidence { name, count_tokens: token_counter(), ..ServerEvidence::of(surface) }
 }
 
 /// Counts tokens, if this program can.

@@ -36,6 +36,8 @@ pub(crate) enum Condition {
     },
     Instructions(TextLimit),
     Annotations(Vec<String>),
+    /// Annotations of which one must be true.
+    TrueAnnotation(Vec<String>),
     Count {
         list: List,
         max: usize,
@@ -90,6 +92,8 @@ pub(crate) enum Authorization {
     NoOauth,
     /// A server must use OAuth.
     Required,
+    /// A server that asks for a token must say where to get one.
+    Discovery,
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +113,16 @@ pub(crate) enum Judged {
 }
 
 impl Condition {
+    /// What a profile knows something of that has such a rule, if a reader would miss it.
+    pub(crate) fn topic(&self) -> Option<&'static str> {
+        match self {
+            Condition::Schema { .. } => Some("schemas"),
+            Condition::Content(_) | Condition::ResultSize(_) | Condition::ImageSize(_) => Some("results"),
+            Condition::ProtocolVersions(_) => Some("versions"),
+            _ => None,
+        }
+    }
+
     /// # Errors
     /// The value is not of the form that the key needs.
     pub(crate) fn read(entry: &Entry) -> Result<Condition, Problems> {
@@ -137,8 +151,12 @@ impl Condition {
             "parameterDescription" => text(ItemText::ParameterDescription),
             "instructions" => Ok(Condition::Instructions(TextLimit::read(node, "textLimit")?)),
             "toolAnnotations" => {
-                let fields = KEYS.fields(node, "toolAnnotations")?;
-                Ok(Condition::Annotations(fields.required("required")?.each(|it| Ok(it.str()?.to_owned()))?))
+                let entry = KEYS.choice(node, "toolAnnotations")?;
+                let names = entry.node.each(|it| Ok(it.str()?.to_owned()))?;
+                Ok(match entry.key.as_str() {
+                    "required" => Condition::Annotations(names),
+                    _ => Condition::TrueAnnotation(names),
+                })
             }
             "toolCount" => count(List::Tools),
             "promptCount" => count(List::Prompts),
@@ -204,6 +222,10 @@ impl Condition {
                 };
                 let missing: Vec<_> = keys.iter().map(String::as_str).filter(|key| !has(key)).collect();
                 (!missing.is_empty()).then(|| format!("It has no annotation {}.", missing.join(", ")))
+            }),
+            Condition::TrueAnnotation(keys) => each_item(server, List::Tools, |tool| {
+                let is_true = |key: &String| tool["annotations"][key.as_str()] == true;
+                (!keys.iter().any(is_true)).then(|| format!("None of its annotations {} is true.", keys.join(", ")))
             }),
             Condition::Count { list, max } => match server.surface.list(*list) {
                 None => unknown_list(*list),
@@ -284,8 +306,7 @@ impl Condition {
             }
             Condition::Authorization(authorization) => authorization.judge(server),
             Condition::Url(limit) => match server.url {
-                None if server.transport == Some(Transport::Stdio) => Judged::Kept,
-                None => Judged::Untried("the URL of the server is not known".to_owned()),
+                None => Judged::Untried("no URL of the server is known".to_owned()),
                 Some(url) => {
                     let is_kept = match limit {
                         UrlLimit::Scheme(scheme) => url.scheme() == scheme,
@@ -307,20 +328,28 @@ fn each_item(server: &ServerEvidence<'_>, list: List, violation: impl Fn(&Json) 
     if broken.is_empty() { Judged::Kept } else { Judged::Broken(broken) }
 }
 
-/// Judges the results of each tool; the first that breaks the rule stands for all of the tool.
+/// Judges the results of each tool; the first that breaks the rule stands for all of the tool. An error shows what breaks
+/// it and not that it is kept, and what answers to the name of no tool shows neither.
 fn each_result(server: &ServerEvidence<'_>, violation: impl Fn(&ToolResult) -> Option<String>) -> Judged {
-    let results = server.traffic.map_or(&[][..], |traffic| &traffic.results);
+    let tools = server.surface.list(List::Tools);
+    let is_listed =
+        |it: &&ToolResult| tools.is_none_or(|tools| tools.iter().any(|tool| tool["name"] == it.tool.as_str()));
+    let results: Vec<_> = server.traffic.into_iter().flat_map(|it| &it.results).filter(is_listed).collect();
     if results.is_empty() {
         return Judged::Untried("no tool was called".to_owned());
     }
     let mut broken: Vec<(Option<String>, String)> = Vec::new();
-    for result in results {
+    for result in results.iter().copied() {
         let subject = Some(format!("tool {}", result.tool));
         if broken.iter().all(|(known, _)| *known != subject) {
             broken.extend(violation(result).map(|message| (subject, message)));
         }
     }
-    if broken.is_empty() { Judged::Kept } else { Judged::Broken(broken) }
+    match broken.is_empty() {
+        false => Judged::Broken(broken),
+        true if results.iter().all(|it| it.is_error) => Judged::Untried("every call ended with an error".to_owned()),
+        true => Judged::Kept,
+    }
 }
 
 fn unknown_list(list: List) -> Judged {
@@ -408,21 +437,25 @@ impl Authorization {
         match (entry.key.as_str(), &entry.node) {
             ("oauth", value) if !value.bool()? => Ok(Authorization::NoOauth),
             ("required", value) if value.bool()? => Ok(Authorization::Required),
-            (_, value) => Err(value.problem("write `oauth: false` or `required: true`").into()),
+            ("discovery", value) if value.bool()? => Ok(Authorization::Discovery),
+            (_, value) => Err(value.problem("write `oauth: false`, `required: true` or `discovery: true`").into()),
         }
     }
 
     fn judge(&self, server: &ServerEvidence<'_>) -> Judged {
-        let asks = match (server.transport, server.traffic) {
-            (Some(Transport::Stdio), _) => false,
-            (_, Some(traffic)) if traffic.has_http => traffic.needs_authorization,
-            _ => return Judged::Untried("it is not known whether the server asks for authorization".to_owned()),
+        let Some(traffic) = server.traffic.filter(|traffic| traffic.has_http) else {
+            return Judged::Untried("it is not known whether the server asks for authorization".to_owned());
         };
         let of_server = |message: &str| Judged::Broken(vec![(None, message.to_owned())]);
-        match self {
-            _ if server.transport == Some(Transport::Stdio) => Judged::Kept,
-            Authorization::NoOauth if asks => of_server("The server asks for authorization."),
-            Authorization::Required if !asks => of_server("The server answers without authorization."),
+        match (self, traffic.needs_authorization, traffic.has_discovery) {
+            (Authorization::NoOauth, true, _) => of_server("The server asks for authorization."),
+            (Authorization::Required, false, _) => of_server("The server answers without authorization."),
+            (Authorization::Discovery, true, Some(false)) => {
+                of_server("The server asks for a token, and says nowhere where to get one.")
+            }
+            (Authorization::Discovery, true, None) => {
+                Judged::Untried("the server was not asked where to get a token".to_owned())
+            }
             _ => Judged::Kept,
         }
     }

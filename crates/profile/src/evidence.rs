@@ -20,6 +20,8 @@ pub struct ServerEvidence<'s> {
     pub transport: Option<Transport>,
     /// Its URL, if it has one.
     pub url: Option<&'s Url>,
+    /// Where it will be for those who do not start it themselves.
+    pub deployed_at: Option<&'s Url>,
     /// What its connections show.
     pub traffic: Option<&'s Traffic>,
     /// The number of tokens of a text, for models in general.
@@ -29,7 +31,20 @@ pub struct ServerEvidence<'s> {
 /// The name of a server of which nothing says it.
 const UNNAMED: &str = "server";
 
-impl ServerEvidence<'_> {
+impl<'s> ServerEvidence<'s> {
+    /// A server of which only the surface is known.
+    pub fn of(surface: &'s Surface) -> ServerEvidence<'s> {
+        ServerEvidence {
+            name: None,
+            surface,
+            transport: None,
+            url: None,
+            deployed_at: None,
+            traffic: None,
+            count_tokens: None,
+        }
+    }
+
     /// Its name in a config, or one that its user could give it: the one that it gives itself, in letters, digits, `-` and
     /// `_`.
     pub(crate) fn config_name(&self) -> Cow<'_, str> {

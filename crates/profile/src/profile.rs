@@ -35,10 +35,7 @@ const VERSION: u32 = 1;
 ///       source: 'https://example.com', seen: 2026-03-01 }
 /// ")).map_err(|problems| format!("{problems:?}"))?;
 /// let surface = Surface::from_json(&json!({ "tools": [{ "name": "search" }, { "name": "search_all" }] }));
-/// let server = ServerEvidence {
-///     name: None, surface: &surface, transport: None, url: None, traffic: None, count_tokens: None,
-/// };
-/// let fit = profile.judge(&server);
+/// let fit = profile.judge(&ServerEvidence::of(&surface));
 /// assert_eq!((fit.fit, fit.findings[0].subject.as_deref()), (Fit::Degraded, Some("tool search_all")));
 /// # Ok::<(), String>(())
 /// ```

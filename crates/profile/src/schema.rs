@@ -1,15 +1,21 @@
 //! What a schema of a tool must be.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{keys::KEYS, text_limit::TextLimit};
 use rehearse_document::{
     Node, Problems,
-    json_schema::{Subschema, first_mistake, subschemas},
+    json_schema::{Subschema, Validator, compile, first_mistake, subschemas},
     nearest,
 };
+
+/// The schema of schemas of draft-07.
+static DRAFT_07: LazyLock<Option<Validator>> = LazyLock::new(|| {
+    let draft = "http://json-schema.org/draft-07/schema#";
+    compile(&json!({ "$schema": draft, "$ref": draft })).ok()
+});
 
 /// How many names are said.
 const NAMED: usize = 4;
@@ -32,6 +38,13 @@ pub(crate) enum References {
     /// Those to a schema that surrounds them.
     Recursive,
     Any,
+}
+
+/// A version of JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draft {
+    Draft202012,
+    Draft07,
 }
 
 /// What a schema must be, or must not have.
@@ -65,8 +78,10 @@ pub(crate) enum SchemaLimit {
     PropertyName(TextLimit, Depth),
     /// No `true` or `false` as a schema; at the root, as that of a property.
     BooleanSchemas(Depth),
-    /// Valid JSON Schema 2020-12.
-    Valid,
+    /// Valid JSON Schema; only if `$schema` names another version, or only if it does not.
+    Valid(Draft, Option<bool>),
+    /// Lists of words; no enum has words of two.
+    Apart(Vec<Vec<String>>),
     References(References),
     /// The only dialects of `$schema`.
     Dialects(Vec<String>),
@@ -84,6 +99,7 @@ impl SchemaLimit {
             choice(node, &[("root", Depth::Root), ("below", Depth::Below), ("anywhere", Depth::Anywhere)])
         })?;
         let depth = depth.unwrap_or(Depth::Anywhere);
+        let of_dialect = fields.read("ofDialect", |node| choice(node, &[("same", false), ("other", true)]))?;
         let of_type = fields.read("ofType", |node| Ok(node.str()?.to_owned()))?;
         Ok(match entry.key.as_str() {
             "keywords" => SchemaLimit::Keywords(texts()?, depth),
@@ -100,7 +116,11 @@ impl SchemaLimit {
                 &[("external", References::External), ("recursive", References::Recursive), ("any", References::Any)],
             )?),
             "dialects" => SchemaLimit::Dialects(texts()?),
-            "valid" => choice(value, &[("2020-12", SchemaLimit::Valid)])?,
+            "valid" => {
+                let drafts = [("2020-12", Draft::Draft202012), ("draft-07", Draft::Draft07)];
+                SchemaLimit::Valid(choice(value, &drafts)?, of_dialect)
+            }
+            "apart" => SchemaLimit::Apart(value.each(|list| list.each(|it| Ok(it.str()?.to_owned())))?),
             _ if !value.bool()? => return Err(value.problem(format!("`{}` must be true", entry.key)).into()),
             "typeLists" => SchemaLimit::TypeLists,
             "nullType" => SchemaLimit::NullType,
@@ -137,9 +157,13 @@ impl SchemaLimit {
             SchemaLimit::BooleanSchemas(_) => {
                 has_boolean_schema(schema).then(|| "has true or false in place of a schema".to_owned())
             }
-            SchemaLimit::Valid => {
-                let mistake = first_mistake(schema)?;
-                Some(format!("is not valid JSON Schema 2020-12 at {mistake}"))
+            SchemaLimit::Valid(draft, is_other) => {
+                let names_other = schema["$schema"].as_str().is_some_and(|it| !it.contains(draft.as_str()));
+                if is_other.is_some_and(|it| it != names_other) {
+                    return None;
+                }
+                let mistake = draft.first_mistake(schema)?;
+                Some(format!("is not valid JSON Schema {} at {mistake}", draft.as_str()))
             }
             SchemaLimit::References(References::Recursive) => {
                 is_recursive(schema).then(|| "refers to itself".to_owned())
@@ -212,6 +236,15 @@ impl SchemaLimit {
                 let types = values.map(type_of).filter(|it| !known.iter().any(|known| known == it));
                 found.extend(types.map(ToOwned::to_owned));
             }
+            SchemaLimit::Apart(lists) => {
+                let values: Vec<_> =
+                    json.get("enum").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect();
+                let has = |list: &[String]| {
+                    list.iter().find_map(|word| values.iter().find(|it| it.eq_ignore_ascii_case(word)))
+                };
+                let words: Vec<_> = lists.iter().filter_map(|list| has(list)).copied().collect();
+                found.extend((words.len() > 1).then(|| format!("{} in {}", words.join(" and "), place())));
+            }
             SchemaLimit::PropertyName(limit, depth) if is_at(*depth) => {
                 let names =
                     json.get("properties").and_then(Json::as_object).into_iter().flat_map(serde_json::Map::keys);
@@ -242,9 +275,30 @@ impl SchemaLimit {
             SchemaLimit::AllRequired => format!("does not require {all}"),
             SchemaLimit::NoProperties => format!("has an object without properties: {all}"),
             SchemaLimit::EnumTypes(_) => format!("has an enum with values of type {all}"),
+            SchemaLimit::Apart(_) => format!("takes both {all}"),
             SchemaLimit::PropertyName(..) => format!("has a property whose name is not accepted: {all}"),
             SchemaLimit::References(_) => format!("refers to {all}"),
             _ => all,
+        }
+    }
+}
+
+impl Draft {
+    /// Where a schema is not valid in it, as a JSON pointer.
+    fn first_mistake(self, schema: &Json) -> Option<String> {
+        match self {
+            Draft::Draft202012 => first_mistake(schema),
+            Draft::Draft07 => {
+                let error = DRAFT_07.as_ref()?.iter_errors(schema).next()?;
+                Some(error.instance_path().to_string())
+            }
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Draft::Draft202012 => "2020-12",
+            Draft::Draft07 => "draft-07",
         }
     }
 }

@@ -14,6 +14,8 @@ pub(crate) enum TextLimit {
     MaxLength(usize),
     MinLength(usize),
     Pattern(Regex),
+    /// What must not be in it.
+    Without(Regex),
     Required,
 }
 
@@ -28,6 +30,7 @@ impl TextLimit {
             "maxLength" => TextLimit::MaxLength(entry.node.integer()?),
             "minLength" => TextLimit::MinLength(entry.node.integer()?),
             "pattern" => TextLimit::Pattern(entry.node.parsed()?),
+            "without" => TextLimit::Without(entry.node.parsed()?),
             _ if entry.node.bool()? => TextLimit::Required,
             _ => return Err(entry.node.problem("`required` must be true").into()),
         })
@@ -47,6 +50,7 @@ impl TextLimit {
             (TextLimit::Pattern(pattern), Some(text)) if !pattern.is_match(text) => {
                 Some(format!("{} does not match {}", quoted(text), pattern.as_str()))
             }
+            (TextLimit::Without(pattern), Some(text)) => Some(format!("says {}", quoted(pattern.find(text)?.as_str()))),
             (TextLimit::Required, text) if text.is_none_or(|text| text.trim().is_empty()) => {
                 Some("is missing".to_owned())
             }

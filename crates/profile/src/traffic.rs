@@ -10,6 +10,9 @@ use serde_json::Value as Json;
 
 use rehearse_protocol::{Answered, Direction, EventKind, List, Message, Trace};
 
+/// How the paths of documents begin that say where to get a token.
+const DISCOVERY: &str = "/.well-known/oauth-";
+
 /// What the connections with a server show.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
@@ -29,6 +32,8 @@ pub struct Traffic {
     pub(crate) needs_authorization: bool,
     /// Whether there was an HTTP exchange.
     pub(crate) has_http: bool,
+    /// Whether it says where to get a token; `None` if it was not asked.
+    pub(crate) has_discovery: Option<bool>,
 }
 
 /// The result of a call.
@@ -44,6 +49,7 @@ pub(crate) struct ToolResult {
     /// The bytes of its largest image.
     pub(crate) image: Option<usize>,
     pub(crate) has_structured_content: bool,
+    pub(crate) is_error: bool,
     pub(crate) time: Duration,
 }
 
@@ -63,11 +69,20 @@ impl Traffic {
     }
 
     fn read(&mut self, trace: &Trace) {
+        let mut asked = BTreeSet::new();
         for event in trace.events() {
             match &event.kind {
-                EventKind::HttpResponse { status, .. } => {
+                EventKind::HttpRequest { target, .. } if target.starts_with(DISCOVERY) => asked.extend(event.exchange),
+                EventKind::HttpResponse { status, headers } => {
                     self.has_http = true;
                     self.needs_authorization |= status.as_u16() == 401;
+                    let mut challenges = headers.get_all("www-authenticate").iter().filter_map(|it| it.to_str().ok());
+                    let is_document = event.exchange.is_some_and(|it| asked.contains(&it));
+                    if challenges.any(|it| it.contains("resource_metadata")) || (is_document && status.is_success()) {
+                        self.has_discovery = Some(true);
+                    } else if is_document {
+                        self.has_discovery.get_or_insert(false);
+                    }
                 }
                 EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => match frame.message() {
                     Ok(Message::Request(request)) => {
@@ -122,6 +137,7 @@ impl Traffic {
             bytes: text.len(),
             image: images.map(|data| BASE64_STANDARD.decode(data).map_or(data.len(), |bytes| bytes.len())).max(),
             has_structured_content: !result["structuredContent"].is_null(),
+            is_error: result["isError"] == true,
             time,
         });
     }
@@ -129,7 +145,10 @@ impl Traffic {
 
 #[cfg(test)]
 mod tests {
+    use http::{HeaderMap, Method, StatusCode, header::WWW_AUTHENTICATE};
+
     use super::*;
+    use rehearse_protocol::Event;
 
     /// A connection with these requests, and the second in which each is answered that is sent when the one before is.
     fn trace(answers: &[(&str, u64)]) -> Trace {
@@ -145,6 +164,27 @@ mod tests {
             sent = *came;
         }
         trace
+    }
+
+    #[test]
+    fn a_document_or_a_challenge_says_where_to_get_a_token() {
+        let discovery = |path: &str, status: u16, challenge: &'static str| {
+            let mut trace = Trace::default();
+            let target = path.to_owned();
+            let request = EventKind::HttpRequest { method: Method::GET, target, headers: HeaderMap::new() };
+            let status = StatusCode::from_u16(status).expect("a status");
+            let headers = [(WWW_AUTHENTICATE, challenge.parse().expect("a value"))];
+            let response = EventKind::HttpResponse { status, headers: headers.into_iter().collect() };
+            for kind in [request, response] {
+                trace.push_event(Event { at: Duration::ZERO, exchange: Some(1), kind });
+            }
+            read_traffic([&trace]).has_discovery
+        };
+        let document = "/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(discovery(document, 200, ""), Some(true));
+        assert_eq!(discovery(document, 404, ""), Some(false));
+        assert_eq!(discovery("/mcp", 401, "Bearer"), None);
+        assert_eq!(discovery("/mcp", 401, "Bearer resource_metadata=\"https://a.example\""), Some(true));
     }
 
     #[test]

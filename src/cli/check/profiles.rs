@@ -1,5 +1,7 @@
 //! `check --profile`: whether a server works in hosts, with providers and in directories.
 
+use url::Url;
+
 use crate::cli::{
     Failure,
     mcp::target::Server,
@@ -49,6 +51,8 @@ pub(super) fn list(format: Format) -> Result<(), Failure> {
 /// What the profiles say of a server that was checked.
 pub(super) fn judge(
     profiles: &[SelectedProfile],
+    deployed_at: Option<&Url>,
+    is_of_all_versions: bool,
     server: &Server,
     checked: &CheckedServer,
     versions: &[VersionTraces],
@@ -60,8 +64,9 @@ pub(super) fn judge(
         return Vec::new();
     };
     let mut surface = read_surface(&shown.traces);
-    let spoken = checked.versions.iter().map(|it| it.version.to_string());
-    surface.protocol_versions = Some(spoken.collect());
+    if is_of_all_versions {
+        surface.protocol_versions = Some(checked.versions.iter().map(|it| it.version.to_string()).collect());
+    }
     let traffic = read_traffic(versions.iter().flat_map(|it| &it.traces));
     let url = match &server.resolved.config.target {
         Target::Stdio(_) => None,
@@ -70,6 +75,7 @@ pub(super) fn judge(
     let evidence = ServerEvidence {
         transport: Some(checked.transport),
         url: url.as_ref(),
+        deployed_at,
         traffic: Some(&traffic),
         ..evidence(Some(server.name()).filter(|_| !server.is_from_command_line()), &surface)
     };

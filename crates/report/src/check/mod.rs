@@ -536,10 +536,19 @@ impl CheckResult {
     /// Counts, and gives the verdict.
     pub(crate) fn decide(&mut self, is_interrupted: bool) {
         self.recount();
-        let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
         let is_unfit = self.servers.iter().flat_map(|server| &server.profiles).any(ProfileFit::is_failed);
+        self.verdict = self.verdict_with(is_interrupted, is_unfit);
+    }
+
+    /// The verdict of the checks alone; of the run only a profile may say that it failed.
+    pub(crate) fn verdict_of_checks(&self) -> Verdict {
+        if self.verdict == Verdict::Failed { self.verdict_with(false, false) } else { self.verdict }
+    }
+
+    fn verdict_with(&self, is_interrupted: bool, is_unfit: bool) -> Verdict {
+        let is_stale = self.baseline.as_ref().is_some_and(|it| !it.stale.is_empty());
         let is_failed = self.totals.failed > 0 || (self.strict && self.totals.warnings > 0) || is_stale || is_unfit;
-        self.verdict = if self.servers.iter().any(|server| server.error.is_some()) {
+        if self.servers.iter().any(|server| server.error.is_some()) {
             Verdict::CannotRun
         } else if is_interrupted {
             Verdict::Incomplete
@@ -553,7 +562,7 @@ impl CheckResult {
             Verdict::Incomplete
         } else {
             Verdict::Passed
-        };
+        }
     }
 
     /// The report in the words of the official conformance suite: its ids and its statuses.

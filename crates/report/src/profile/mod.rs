@@ -23,11 +23,20 @@ pub struct ProfileFit {
     /// What it breaks, worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<ProfileFinding>,
+    /// How many rules the profile has.
+    #[serde(default)]
+    pub rules: usize,
     /// How many rules it keeps.
     pub kept: usize,
     /// The rules of which nothing was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untried: Vec<UntriedRule>,
+    /// Why it is not known whether the server can be used, as sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+    /// What the profile has no rule about, such as `schemas`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent_on: Vec<String>,
 }
 
 /// What a profile is of.
@@ -50,6 +59,8 @@ pub enum Fit {
     Works,
     /// A part is lost, cut or changed.
     Degraded,
+    /// Nobody knows whether it can be used.
+    Unknown,
     /// The server, or all that it offers, cannot be used.
     Blocked,
 }
@@ -123,6 +134,7 @@ impl Fit {
         match self {
             Fit::Works => "works",
             Fit::Degraded => "degraded",
+            Fit::Unknown => "unknown",
             Fit::Blocked => "blocked",
         }
     }

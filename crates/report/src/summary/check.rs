@@ -33,7 +33,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
         unit: "checks",
         duration: result.duration,
         seed: Some(result.seed),
-        verdict: result.verdict,
+        verdict: result.verdict_of_checks(),
         suites: suites(result),
         scan: Some(scan(result)),
         ..Section::default()

@@ -57,7 +57,7 @@ pub(super) fn section(result: &HostResult) -> Section {
 fn of_host(host: &HostRun) -> Outcome {
     match host.fit {
         Some(Fit::Works) => Outcome::Passed,
-        Some(Fit::Degraded) => Outcome::Warning,
+        Some(Fit::Degraded | Fit::Unknown) => Outcome::Warning,
         Some(Fit::Blocked) => Outcome::Failed,
         None => Outcome::Error,
     }

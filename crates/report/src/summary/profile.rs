@@ -16,7 +16,7 @@ use crate::{
 const NAMED: usize = 8;
 /// How many profiles are named in which a server works.
 const TITLES: usize = 4;
-const HEADS: [&str; 6] = ["fit", "blocks", "degrades", "advice", "kept", "untried"];
+const HEADS: [&str; 8] = ["fit", "rules", "blocks", "degrades", "advice", "kept", "untried", "nothing known of"];
 
 /// `None` if no profile was asked for.
 pub(super) fn section(result: &CheckResult) -> Option<Section> {
@@ -37,7 +37,9 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
         let rows = server.profiles.iter().map(row).collect();
         section.tables.push(Table { rows, ..Table::new(format!("{name} over {}", server.transport), &HEADS) });
         for profile in &server.profiles {
-            section.failures.extend(failures(profile));
+            section.failures.extend(failures(profile, &result.started_at));
+            let unknown = profile.unknown.iter().map(|text| Remark::new(Outcome::NotTested, text));
+            section.remarks.extend(unknown);
             section.remarks.extend(profile.untried.iter().map(|untried| {
                 let text = format!("{}: {} was not tried: {}", profile.title, untried.rule, untried.reason);
                 Remark::detail(Outcome::NotTested, text)
@@ -53,7 +55,7 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
     section
         .failures
         .sort_by_key(|failure| (failure.outcome, failure.level.as_deref() != Some(RuleLevel::Blocks.as_str())));
-    let fits = [(Fit::Works, "works"), (Fit::Degraded, "is degraded"), (Fit::Blocked, "is blocked")];
+    let fits = [(Fit::Works, "works"), (Fit::Degraded, "is degraded"), (Fit::Blocked, "is blocked"), (Fit::Unknown, "is unknown")];
     let fits = fits.into_iter().filter_map(|(fit, what)| {
         let titles: Vec<_> = profiles().filter(|it| it.fit == fit).map(|it| it.title.as_str()).collect();
         match titles.len() {
@@ -63,14 +65,15 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
         }
     });
     section.sentence = Some(fits.collect::<Vec<_>>().join(", "));
-    section.scan = Some(scan(&servers));
+    section.scan = Some(scan(&servers, &result.started_at));
     Some(section)
 }
 
 fn row(profile: &ProfileFit) -> TableRow {
     let counts = RuleLevel::ALL.map(|level| profile.count(level)).into_iter();
     let counts = counts.chain([profile.kept, profile.untried.len()]).map(|count| count.to_string());
-    let cells = std::iter::once(profile.fit.to_string()).chain(counts).collect();
+    let cells = [profile.fit.to_string(), profile.rules.to_string()].into_iter().chain(counts);
+    let cells = cells.chain([profile.silent_on.join(", ")]).collect();
     TableRow { outcome: Some(of_profile(profile)), name: profile.profile.clone(), cells }
 }
 
@@ -78,6 +81,7 @@ fn of_profile(profile: &ProfileFit) -> Outcome {
     match profile.fit {
         _ if profile.is_failed() => Outcome::Failed,
         Fit::Works => Outcome::Passed,
+        Fit::Unknown => Outcome::NotTested,
         _ => Outcome::Warning,
     }
 }
@@ -91,7 +95,7 @@ fn of_finding(profile: &ProfileFit, finding: &ProfileFinding) -> Outcome {
 }
 
 /// A failure for each rule, with all that break it.
-fn failures(profile: &ProfileFit) -> Vec<Failure> {
+fn failures(profile: &ProfileFit, today: &str) -> Vec<Failure> {
     let findings = profile.findings.iter().map(|finding| (finding, finding));
     let of_rule = |(first, all): (&ProfileFinding, Vec<&ProfileFinding>)| {
         let mut messages: Vec<_> = all.iter().map(|finding| finding.message.clone()).collect();
@@ -104,23 +108,34 @@ fn failures(profile: &ProfileFit) -> Vec<Failure> {
             level: Some(first.level.as_str().to_owned()),
             messages,
             places: all.iter().filter_map(|finding| finding.subject.clone()).collect(),
-            rule: Some(rule(first)),
+            rule: Some(rule(first, today)),
             ..Failure::new(of_finding(profile, first), format!("{}: {}", profile.title, first.rule))
         }
     };
     grouped(findings, |one, other| one.rule == other.rule).into_iter().map(of_rule).collect()
 }
 
-fn rule(finding: &ProfileFinding) -> Rule {
+fn rule(finding: &ProfileFinding, today: &str) -> Rule {
+    let seen = finding.measured.as_ref().map_or(&finding.seen, |it| &it.date);
+    let age = if is_old(seen, today) { ", more than a year ago" } else { "" };
     let help = match &finding.measured {
-        Some(Measurement { version, date }) => format!("Measured with {version} on {date}."),
-        None => format!("Seen {}.", finding.seen),
+        Some(Measurement { version, date }) => format!("Measured with {version} on {date}{age}."),
+        None => format!("Seen {}{age}.", finding.seen),
     };
     Rule { text: finding.effect.clone(), help: Some(help), link: finding.source.clone() }
 }
 
+/// Whether a date is more than a year before another, which a time may follow.
+fn is_old(seen: &str, today: &str) -> bool {
+    let a_year_before = today.split_once('-').and_then(|(year, day)| {
+        let year = year.parse::<u32>().ok()?.checked_sub(1)?;
+        Some(format!("{year}-{}", day.get(..5)?))
+    });
+    a_year_before.is_some_and(|it| seen < it.as_str())
+}
+
 /// The findings at the entries of the servers in their configs.
-fn scan(servers: &[&CheckedServer]) -> Scan {
+fn scan(servers: &[&CheckedServer], today: &str) -> Scan {
     let mut rules: BTreeMap<String, AlertRule> = BTreeMap::new();
     let mut alerts = Vec::new();
     for (server, place) in servers.iter().filter_map(|server| Some((server, server.place.as_ref()?))) {
@@ -131,7 +146,7 @@ fn scan(servers: &[&CheckedServer]) -> Scan {
                 rules.entry(id.clone()).or_insert_with(|| AlertRule {
                     id: id.clone(),
                     outcome,
-                    rule: rule(finding),
+                    rule: rule(finding, today),
                     area: "profile".to_owned(),
                 });
                 alerts.push(alert(id, outcome, place, finding));
@@ -162,7 +177,8 @@ fn alert(id: String, outcome: Outcome, place: &ConfigPlace, finding: &ProfileFin
 /// The profile as a test.
 fn case(profile: &ProfileFit) -> Case {
     let message = if profile.fit == Fit::Works { String::new() } else { profile.fit.to_string() };
-    Case { name: "fit".to_owned(), outcome: of_profile(profile), message, ..Case::default() }
+    let output = profile.unknown.join("\n");
+    Case { name: "fit".to_owned(), outcome: of_profile(profile), message, output, ..Case::default() }
 }
 
 fn item(profile: &ProfileFit, finding: &ProfileFinding) -> Case {
@@ -173,5 +189,14 @@ fn item(profile: &ProfileFit, finding: &ProfileFinding) -> Case {
         message: finding.sentence(),
         details: finding.evidence(),
         ..Case::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_date_is_old_a_year_and_a_day_later() {
+        let is_old = |today| super::is_old("2025-11-30", today);
+        assert_eq!(["2026-11-30T08:00:00Z", "2026-12-01T08:00:00Z", "unknown"].map(is_old), [false, true, false]);
     }
 }

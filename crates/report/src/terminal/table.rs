@@ -44,7 +44,7 @@ pub(super) fn table(out: &mut String, table: &Table, layout: &Layout) {
             let cells = line(&mut cells.iter().map(String::as_str));
             // A long name has a line of its own.
             let end = if width(name) > name_width { format!("\n  {indent}{:name_width$}", "") } else { String::new() };
-            let _ = writeln!(out, "  {mark}{:name_width$}{end}{cells}", printable(name));
+            let _ = writeln!(out, "  {mark}{:name_width$}{end}{}", printable(name), cells.trim_end());
         }
     }
     remarks(out, &table.remarks, "  ", layout);
