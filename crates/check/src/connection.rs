@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use rehearse_client::{ClientInfo, ConnectError, Exchange, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_conformance::{Case, CaseBody, CaseGroup};
-use rehearse_protocol::{Closed, Direction, Era, Event, Trace, Version};
+use rehearse_protocol::{Closed, Era, Event, Trace, Version};
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
@@ -28,7 +28,7 @@ mod latencies;
 mod messages;
 
 pub(crate) use answer::Answer;
-use answer::{answer_among, has_id, is_answer, parse};
+use answer::{answer_among, has_id, is_answer, is_response, parse};
 pub(crate) use exchanges::other_id;
 use latencies::Latencies;
 
@@ -341,8 +341,8 @@ impl ProbeConnection {
         let (mut end, mut is_silent) = (first.sent + patience, true);
         loop {
             let events = recorder.read(&mut read);
-            let frames = events.iter().filter_map(Event::frame);
-            for frame in frames.filter(|it| it.direction == Direction::ServerToClient) {
+            // Messages without end that answer nothing are no sign of more answers.
+            for frame in events.iter().filter_map(Event::frame).filter(|it| is_response(it)) {
                 late.retain(|it| !is_answer(frame, Some(&it.id)));
                 end = end.max(last).max(recorder.opened() + frame.at + patience);
                 is_silent = false;
@@ -389,8 +389,7 @@ impl ProbeConnection {
     /// Whether the server has sent two answers, or one without an id.
     fn has_answer_since(&self, from: usize) -> bool {
         let frames = self.wire.recorder().since(from);
-        let answers = frames.iter().filter(|frame| frame.direction == Direction::ServerToClient);
-        let answers: Vec<_> = answers.filter_map(parse).filter(|message| message.get("method").is_none()).collect();
+        let answers: Vec<_> = frames.iter().filter(|frame| is_response(frame)).filter_map(parse).collect();
         answers.len() > 1 || answers.iter().any(|message| !has_id(message))
     }
 

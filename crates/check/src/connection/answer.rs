@@ -126,6 +126,11 @@ pub(super) fn is_answer(frame: &Frame, id: Option<&Value>) -> bool {
     }
 }
 
+/// Whether a frame answers some request.
+pub(super) fn is_response(frame: &Frame) -> bool {
+    frame.direction == Direction::ServerToClient && parse(frame).is_some_and(|it| it.get("method").is_none())
+}
+
 pub(super) fn has_id(message: &Value) -> bool {
     message.get("id").is_some_and(|id| !id.is_null())
 }

@@ -31,6 +31,10 @@ impl ProbeConnection {
         let answer = self.negotiate().await;
         self.open_session();
         self.is_silent = answer.message.is_none() && !self.wire.is_http();
+        if answer.result().is_none() {
+            // What was sent to see why says nothing more.
+            self.late.clear();
+        }
         // Only a process starts anew in each version.
         if self.is_silent && !self.has_answered && !self.wire.is_closed() {
             self.budget.note_hang();

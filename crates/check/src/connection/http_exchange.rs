@@ -49,7 +49,9 @@ impl ProbeConnection {
         if exchange.is_finished() {
             self.unanswered += u32::from(has_nothing);
         } else if !exchange.ended(Duration::from_millis(20)).await {
-            self.unanswered += u32::from(has_nothing);
+            // A head without the message that was asked for is no answer.
+            let is_open = message.is_none() && id.is_some() && case.is_answered;
+            self.unanswered += u32::from(has_nothing || is_open);
             if self.unanswered >= PATIENCE {
                 self.budget.note_silence(self.options.request_timeout * PATIENCE);
             }
@@ -134,5 +136,45 @@ fn head_of(event: &Event, number: u32) -> Option<(u16, HeaderMap)> {
             Some((status.as_u16(), headers.clone()))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearse_client::{Endpoint, ServerParams, Target};
+    use rehearse_protocol::Version;
+    use serde_json::json;
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::Instant,
+    };
+
+    use super::*;
+    use crate::{CheckOptions, options::Budget};
+
+    #[tokio::test]
+    async fn a_stream_without_the_answer_is_silence() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let serving = tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: x\n\n").await;
+                open.push(stream);
+            }
+        });
+        let params = ServerParams::new("server", Target::Http(Endpoint { url, headers: Vec::new() }));
+        let options = CheckOptions { request_timeout: Duration::from_millis(500), ..CheckOptions::default() };
+        let budget = Budget::new(Instant::now(), Duration::from_secs(3600));
+        let opened = ProbeConnection::open(&params, Version::LATEST, &options, &budget).await;
+        let Ok(mut connection) = opened else { panic!("it listens") };
+        for _ in 0..PATIENCE {
+            assert_eq!(connection.limit(), options.request_timeout);
+            connection.request("tools/list", json!({})).await;
+        }
+        assert_eq!(connection.limit(), options.grace);
+        serving.abort();
     }
 }

@@ -381,17 +381,29 @@ async fn a_server_over_http_that_ends_is_incomplete_and_not_accused_of_what_came
     assert_eq!(accused(&checked), [""; 0]);
 }
 
-/// Answers every handshake late, but for the first ones.
-const LATE_HANDSHAKE: &str = r"
+/// Answers every handshake with a fault, but for the first ones.
+const FEW_HANDSHAKES: &str = r"
 tools: [{ name: a, description: A., annotations: { readOnlyHint: true }, inputSchema: { type: object }, reply: ok }]
 prompts: [{ name: p, messages: [{ role: user, content: x }] }]
 faults:
-  - { on: { method: initialize, call: { min: 3 } }, do: { delay: 3s } }
+  - { on: { method: initialize, call: { min: 3 } }, do: FAULT }
 ";
 
 #[tokio::test]
 async fn what_follows_a_handshake_that_was_not_answered_over_http_is_not_judged() {
-    let source = rehearse_document::Source::new("script.yaml", LATE_HANDSHAKE);
+    for fault in ["{ delay: 3s }", "{ status: 429 }"] {
+        let checked = checked_with_few_handshakes(fault).await;
+        assert_eq!(accused(&checked), [""; 0], "{fault}");
+        let passed = |version: Version| {
+            let judged = checked.versions.iter().find(|it| it.version == version).expect("the version");
+            judged.checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).count()
+        };
+        assert!(passed(Version::V2025_11_25) > 50, "{fault}: {}", passed(Version::V2025_11_25));
+    }
+}
+
+async fn checked_with_few_handshakes(fault: &str) -> CheckedServer {
+    let source = rehearse_document::Source::new("script.yaml", FEW_HANDSHAKES.replace("FAULT", fault));
     let engine = Engine::new(Script::parse(&source).expect("a valid script"), 1, Journal::default());
     let server = MockServer::start(engine, ListenOptions::default()).await.expect("starts");
     let url = server.url(Transport::Http).expect("a URL");
@@ -399,13 +411,7 @@ async fn what_follows_a_handshake_that_was_not_answered_over_http_is_not_judged(
     let (start_timeout, request_timeout) = (Duration::from_millis(500), Duration::from_millis(500));
     let options = CheckOptions { start_timeout, request_timeout, versions, ..CheckOptions::default() };
     let target = Target::Http(Endpoint { url, headers: Vec::new() });
-    let checked = check(&ServerParams::new("server", target), &options).await.checked;
-    assert_eq!(accused(&checked), [""; 0]);
-    let passed = |version: Version| {
-        let judged = checked.versions.iter().find(|it| it.version == version).expect("the version");
-        judged.checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).count()
-    };
-    assert!(passed(Version::V2025_11_25) > 50, "{}", passed(Version::V2025_11_25));
+    check(&ServerParams::new("server", target), &options).await.checked
 }
 
 #[cfg(unix)]
@@ -487,6 +493,11 @@ async fn flood(stream: DuplexStream, pause: Duration) -> Option<()> {
     if asked["method"] == "initialize" && keys.iter().all(|key| asked["params"].pointer(key).is_some()) {
         writer.write_all(answer.as_bytes()).await.ok()?;
     }
+    if asked["method"] == "server/discover" {
+        let unknown = r#""error":{"code":-32601,"message":"Method not found"}"#;
+        let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},{unknown}}}\n", asked["id"]);
+        writer.write_all(answer.as_bytes()).await.ok()?;
+    }
     tokio::spawn(async move { while lines.next_line().await.is_ok_and(|line| line.is_some()) {} });
     loop {
         writer.write_all(format!("{LOG}\n").as_bytes()).await.ok()?;
@@ -502,10 +513,21 @@ async fn flooded(pause: Duration, budget: Duration) -> CheckedServer {
             tokio::spawn(flood(stream, pause));
         }
     });
-    let options = CheckOptions { versions: vec![Version::V2025_11_25], budget, ..CheckOptions::default() };
+    let versions = vec![Version::V2025_11_25, Version::LATEST];
+    let options = CheckOptions { versions, budget, ..CheckOptions::default() };
     let checked = check(&ServerParams::new("server", Target::Memory(address)), &options).await.checked;
     serving.abort();
     checked
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_nothing_is_judged_soon_whatever_else_it_sends() {
+    for pause in [Duration::from_millis(300), Duration::from_secs(3600)] {
+        let begun = Instant::now();
+        let checked = flooded(pause, Duration::from_secs(10 * 60)).await;
+        assert!(begun.elapsed() < Duration::from_secs(60), "{pause:?}: {:?}", begun.elapsed());
+        assert_eq!(checked.versions.len(), 1);
+    }
 }
 
 #[tokio::test(start_paused = true)]
