@@ -136,12 +136,15 @@ pub(crate) fn candidates(target: &Target, options: &CheckOptions) -> Vec<Version
 
 /// Why a server that was reached speaks no version, with the last lines of its standard error.
 pub(crate) fn no_version(refusals: &[Refusal], url: Option<&str>) -> String {
-    if let Some(refusal) = refusals.iter().find(|refusal| !refusal.offered.is_empty()) {
+    let is_silent = |version: Version| refusals.iter().any(|it| it.version == version && it.offered.is_empty());
+    let is_known = |refusal: &&Refusal| refusal.offered.iter().any(|version| !is_silent(*version));
+    if let Some(refusal) = refusals.iter().find(is_known) {
         let offered: Vec<_> = refusal.offered.iter().map(|version| version.as_str()).collect();
         return format!("the server does not speak the requested version; it offers {}", offered.join(", "));
     }
     // An answer says more than none.
-    let best = refusals.iter().map(|refusal| (said(refusal), refusal)).max_by_key(|((rank, _), _)| *rank);
+    let unoffered = refusals.iter().filter(|refusal| refusal.offered.is_empty());
+    let best = unoffered.map(|refusal| (said(refusal), refusal)).max_by_key(|((rank, _), _)| *rank);
     let Some(((rank, mut text), refusal)) = best else { return String::new() };
     let is_missing = |event: &Event| matches!(&event.kind, EventKind::HttpResponse { status, .. } if *status == StatusCode::NOT_FOUND);
     if let Some(url) = url.filter(|_| rank == ANSWERED && refusal.trace.events().any(is_missing)) {
@@ -191,6 +194,8 @@ fn said(refusal: &Refusal) -> (u8, String) {
             format!("the server did not answer `{method}` within {limit:?}{unread}; --start-timeout waits longer")
         }
     };
+    let mut frames = refusal.trace.frames();
+    let asked = frames.find(|frame| frame.direction == Direction::ClientToServer).map_or(Duration::ZERO, |it| it.at);
     let (mut best, mut line) = ((0, waited), None);
     let mut has_ended = false;
     for event in refusal.trace.events() {
@@ -212,14 +217,22 @@ fn said(refusal: &Refusal) -> (u8, String) {
             | EventKind::HttpBody { direction: Direction::ServerToClient, bytes }
                 if matches!(event.kind, EventKind::Frame(_)) || matches!(bytes.first(), Some(b'{' | b'[')) =>
             {
-                let answer = String::from_utf8_lossy(bytes);
-                (ANSWERED + 1, format!("the server did not accept `{method}`; it answered {answer}"))
+                let (answer, took) = (String::from_utf8_lossy(bytes), event.at.saturating_sub(asked));
+                let text = match took > refusal.limit {
+                    true => {
+                        format!("the server answered `{method}` only after {took:.0?}; --start-timeout waits longer")
+                    }
+                    false => format!("the server did not accept `{method}`; it answered {answer}"),
+                };
+                (ANSWERED + 1, text)
             }
             EventKind::HttpResponse { status, headers } => {
                 let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("no content type");
                 let is_message = [JSON, EVENT_STREAM].contains(&&*media_type(headers));
-                let wrong = (status.is_success() && !is_message)
-                    .then(|| format!(" and {kind}, which is neither JSON nor an event stream"));
+                let wrong = status.is_success().then(|| match is_message {
+                    true => ", and no message came".to_owned(),
+                    false => format!(" and {kind}, which is neither JSON nor an event stream"),
+                });
                 (ANSWERED, format!("the server answered `{method}` with HTTP {status}{}", wrong.unwrap_or_default()))
             }
             EventKind::Process(ProcessEvent::Exited { code }) => {
@@ -269,5 +282,14 @@ mod tests {
         assert_eq!(said(&refusal(true, None)).1, "the server closed its input before it answered `server/discover`");
         let slow = "the server did not answer `server/discover` within 30s; --start-timeout waits longer";
         assert_eq!(said(&refusal(false, Some(1))).1, slow);
+        let mut other = refusal(false, None);
+        (other.version, other.offered) = (Version::V2025_11_25, vec![Version::LATEST]);
+        assert_eq!(no_version(&[refusal(false, None), other], None), slow);
+        let mut late = refusal(false, None);
+        late.trace = Trace::default();
+        late.trace.push_frame(Duration::ZERO, Direction::ClientToServer, "{}".into());
+        late.trace.push_frame(Duration::from_secs(31), Direction::ServerToClient, r#"{"id":1,"result":{}}"#.into());
+        let slow = "the server answered `server/discover` only after 31s; --start-timeout waits longer";
+        assert_eq!(said(&late).1, slow);
     }
 }
