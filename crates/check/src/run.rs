@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
-    Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, MoreTools, cases,
-    judge_selected,
+    Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, MoreTools, attribute, cases,
+    judge_selected, sdks,
 };
-use rehearse_protocol::{Era, Trace, Transport, Version};
+use rehearse_protocol::{Direction, Era, Trace, Transport, Version};
 use rehearse_report::check::{CheckedServer, UnansweredVersion, UncalledTool};
 use tokio::time::Instant;
 
@@ -142,6 +142,7 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
         versions.extend(open.into_iter().map(|version| judge_open(params, version, options, budget)));
     }
     versions.sort_by_key(|run| Reverse(run.version));
+    attribute_to_known(&mut versions, params.target.transport());
     if is_done {
         let mut doubtful: Vec<_> = versions.iter_mut().filter(|run| run.doubtful().next().is_some()).collect();
         let parallel =
@@ -384,6 +385,15 @@ impl VersionRun {
     }
 }
 
+/// Says of each violation whether it comes from an SDK that any version shows.
+fn attribute_to_known(versions: &mut [VersionRun], transport: Transport) {
+    let sdks = sdks(versions.iter().flat_map(|run| &run.traces), Direction::ServerToClient);
+    for VersionRun { version, traces, outcomes, .. } in versions.iter_mut().filter(|_| !sdks.is_empty()) {
+        let facts = Facts { sdks: sdks.clone(), ..Facts::default() };
+        attribute(&Evidence::new(&traces.iter().collect::<Vec<_>>(), *version, transport, facts), outcomes);
+    }
+}
+
 /// The checks that a handshake without an end can violate: whatever a server means to say, it says it so.
 const OPENING: [&str; 4] = ["lsse.", "io.line.", "rpc.envelope.", "rpc.id."];
 
@@ -504,4 +514,32 @@ async fn confirm(
         });
     }
     is_done
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_conformance::checks;
+
+    use super::*;
+
+    #[test]
+    fn the_sdk_that_one_version_shows_is_that_of_all() {
+        let check = checks().iter().find(|it| it.id == "rpc.batch.receive").expect("the check");
+        let run = |version, text: &'static str| {
+            let (mut trace, mut outcome) =
+                (Trace::default(), CheckOutcome::without(CheckVerdict::Fail, String::new(), None));
+            trace.push_frame(Duration::ZERO, Direction::ServerToClient, text.into());
+            outcome.judgement.check_at(false, None, Vec::new(), || "no answer");
+            VersionRun { version, traces: vec![trace], outcomes: vec![(check, outcome)], uncalled: Vec::new() }
+        };
+        let shows = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#;
+        let hides = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        for (first, sdk) in [(shows, Some("Python SDK")), (hides, None)] {
+            let mut versions = [run(Version::V2025_11_25, first), run(Version::V2025_03_26, hides)];
+            attribute_to_known(&mut versions, Transport::Http);
+            assert_eq!(versions.map(|it| it.outcomes[0].1.judgement.violations[0].sdk), [sdk; 2]);
+        }
+    }
 }

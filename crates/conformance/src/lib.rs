@@ -54,4 +54,4 @@ pub use judgement::{CheckOutcome, Judgement, Violation};
 pub use message::{EventRef, Kind, Message};
 pub use recorded::{Judged, JudgedVersion, Recorded, judge_recorded};
 pub use rehearse_report::check::CheckVerdict;
-pub use sdk::client_sdks;
+pub use sdk::{attribute, sdks};

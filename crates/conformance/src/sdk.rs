@@ -37,7 +37,7 @@ static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
 });
 
 /// Says of each violation whether it comes from an SDK.
-pub(crate) fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
+pub fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, CheckOutcome)]) {
     if outcomes.iter().all(|(_, outcome)| outcome.judgement.violations.is_empty()) {
         return;
     }
@@ -57,10 +57,10 @@ fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
     shown(&own).into_iter().chain(evidence.facts.sdks.iter().copied()).collect()
 }
 
-/// The SDKs that the messages of a client show in these traces.
-pub fn client_sdks<'t>(traces: impl IntoIterator<Item = &'t Trace>) -> BTreeSet<&'static str> {
+/// The SDKs that the messages of a peer show in these traces: those in one direction.
+pub fn sdks<'t>(traces: impl IntoIterator<Item = &'t Trace>, direction: Direction) -> BTreeSet<&'static str> {
     let frames = traces.into_iter().flat_map(Trace::frames);
-    let sent = frames.filter(|frame| frame.direction == Direction::ClientToServer);
+    let sent = frames.filter(|frame| frame.direction == direction);
     let messages: Vec<Value> = sent.filter_map(|frame| serde_json::from_slice(&frame.bytes).ok()).collect();
     shown(&messages.iter().collect::<Vec<_>>())
 }
@@ -190,7 +190,7 @@ mod tests {
             let mut trace = Trace::default();
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
             trace.push_frame(Duration::ZERO, Direction::ClientToServer, text.into());
-            client_sdks([&trace])
+            super::sdks([&trace], Direction::ClientToServer)
         };
         assert_eq!(answered(r#"{"code":-32600,"message":"List roots not supported"}"#), ["Python SDK"].into());
         assert_eq!(

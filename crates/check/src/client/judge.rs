@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, checks_of,
-    client_sdks, judge_recorded,
+    judge_recorded, sdks,
 };
 use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -132,7 +132,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
         let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
         sends("server/discover") && sends("initialize")
     });
-    let sdks = client_sdks(runs.iter().flat_map(|run| &run.traces));
+    let sdks = sdks(runs.iter().flat_map(|run| &run.traces), Direction::ClientToServer);
     for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
         for (at, one) in runs.iter().enumerate() {
