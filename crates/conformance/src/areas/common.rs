@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::query::{Calls, Parts, Query, elements};
 pub(super) use crate::silence::{NOT_DUE, is_alive_after, is_due};
-use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, case::is_case};
+use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Material, Message, case::is_case};
 
 /// The member with the items of a list, and the member that names an item.
 pub(super) fn keys(method: &str) -> (&'static str, &'static str) {
@@ -111,7 +111,10 @@ fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static 
     // version that is tried briefly, none was.
     let is_too_old = evidence.version < Version::V2025_06_18 || !asked_any;
     let is_too_old = is_too_old && call.error_code() == Some(-32600);
-    let mut is_excused = || is_too_old || (call.has_error() && works.any(is_same));
+    // A server that asks a client which cannot be asked may pass its refusal on.
+    let mut on_the_way = connection(evidence, call.request.place).into_iter().flat_map(|it| it.on_the_way(call));
+    let has_asked = on_the_way.any(|it| it.kind == Kind::Request);
+    let mut is_excused = || is_too_old || (call.has_error() && (has_asked || works.any(is_same)));
     excuse(call).or_else(|| is_excused().then_some(NEEDS_CAPABILITY))
 }
 
@@ -376,5 +379,39 @@ pub(super) fn isolated(e: &Evidence<'_>, j: &mut Judgement) {
             None if call.is_answered() => j.check_answer(true, &call, String::new),
             None => j.untested("the server did not answer"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rehearse_protocol::{Direction, Trace, Transport};
+
+    use super::*;
+    use crate::{CheckVerdict, Facts, checks};
+
+    #[test]
+    fn the_refusal_of_a_question_of_the_server_is_no_error_of_the_request() {
+        let (sent, came) = (Direction::ClientToServer, Direction::ServerToClient);
+        let hello = r#"{"jsonrpc":"2.0","id":0,"result":{"capabilities":{"resources":{"subscribe":true}}}}"#;
+        let ask = r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}"#;
+        let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
+        let verdict = |question: Option<&str>| {
+            let mut trace = Trace::default();
+            let mut push = |direction, text: &str| {
+                trace.push_frame(Duration::ZERO, direction, bytes::Bytes::copy_from_slice(text.as_bytes()));
+            };
+            push(sent, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+            push(came, hello);
+            push(sent, subscribe);
+            question.into_iter().for_each(|question| push(came, question));
+            push(came, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#);
+            let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
+            let check = checks().iter().find(|it| it.id == "life.caps.subscribe-works").expect("the check");
+            check.judge(&evidence).verdict
+        };
+        assert_eq!(verdict(None), CheckVerdict::Warn);
+        assert_eq!(verdict(Some(ask)), CheckVerdict::NotTested);
     }
 }

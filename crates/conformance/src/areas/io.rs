@@ -3,7 +3,7 @@
 use std::{str, time::Duration};
 
 use rehearse_document::text::quoted;
-use rehearse_protocol::{Direction, Trace, Transport};
+use rehearse_protocol::{Direction, Event, EventKind, ProcessEvent, Trace, Transport};
 use serde_json::json;
 
 use super::Judge;
@@ -113,7 +113,6 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("io.stdout.flush", |e, j| {
         // An answer that comes only when the input has ended was in a buffer.
         for connection in e.connections.iter().filter(|it| it.has_answered()) {
-            let closed = connection.input_closed.map(|(place, _)| place);
             // A subscription has no answer until it ends, and a request that is cancelled needs none.
             let is_short = |call: &Call<'_>| {
                 call.request.kind == Kind::Request
@@ -123,8 +122,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             };
             for call in connection.calls().filter(is_short) {
                 let Some(response) = call.response else { continue };
-                let is_late = closed.is_some_and(|closed| response.place > closed);
-                j.check_answer(!is_late, &call, || "the answer only after the end of standard input");
+                let after = connection.input_closed.filter(|(closed, _)| response.place > *closed);
+                // A slow server may have been busy until then.
+                if after.is_some_and(|(_, at)| at.saturating_sub(call.request.time) < e.facts.patience) {
+                    j.untested(NOT_DUE);
+                    continue;
+                }
+                j.check_answer(after.is_none(), &call, || "the answer only after the end of standard input");
             }
         }
     }),
@@ -238,7 +242,15 @@ const SLOW: &str = "the server took long to end, and as long to start";
 fn exit_limit(evidence: &Evidence<'_>) -> Duration {
     let starts = evidence.connections.iter().filter(|it| it.has_answered());
     let starts = starts.filter_map(|it| it.first_word()?.time.checked_sub(it.started?));
-    EXIT.max(starts.max().unwrap_or_default() * 5)
+    let others = evidence.facts.others.iter().filter_map(|(_, trace)| start(trace));
+    EXIT.max(starts.chain(others).max().unwrap_or_default() * 5)
+}
+
+/// How long the process of a trace took to say something.
+fn start(trace: &Trace) -> Option<Duration> {
+    let is_start = |event: &&Event| matches!(event.kind, EventKind::Process(ProcessEvent::Started { .. }));
+    let first = trace.frames().find(|frame| frame.direction == Direction::ServerToClient)?;
+    first.at.checked_sub(trace.events().find(is_start)?.at)
 }
 
 fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
@@ -287,7 +299,7 @@ fn is_answered_elsewhere(e: &Evidence<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use rehearse_protocol::{Closed, EventKind, ProcessEvent, Version};
+    use rehearse_protocol::{Closed, Version};
 
     use super::*;
     use crate::{Facts, checks};
@@ -309,6 +321,46 @@ mod tests {
             }
         }
         trace
+    }
+
+    #[test]
+    fn an_answer_after_the_end_of_input_shows_a_buffer_only_if_there_was_time_for_it() {
+        let is_violated = |closed| {
+            let mut trace = process(true);
+            let frame = |direction, text: &'static str| {
+                EventKind::Frame(rehearse_protocol::Frame::new(direction, Duration::ZERO, text.into()))
+            };
+            let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+            trace.push(Duration::ZERO, frame(Direction::ClientToServer, list));
+            trace.push(Duration::from_secs(closed), EventKind::Process(ProcessEvent::InputClosed));
+            let answer = r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#;
+            trace.push(Duration::from_secs(closed), frame(Direction::ServerToClient, answer));
+            let facts = Facts { patience: Duration::from_secs(25), ..Facts::default() };
+            let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, facts);
+            let check = checks().iter().find(|check| check.id == "io.stdout.flush").expect("the check");
+            !check.judge(&evidence).judgement.violations.is_empty()
+        };
+        assert!(is_violated(30) && !is_violated(1));
+    }
+
+    #[test]
+    fn a_process_may_take_as_long_to_exit_as_five_starts_of_any_version() {
+        let is_violated = |slow_start: Option<u64>| {
+            let mut trace = process(true);
+            trace.push(Duration::from_secs(1), EventKind::Process(ProcessEvent::InputClosed));
+            trace.push(Duration::from_secs(9), EventKind::Process(ProcessEvent::Exited { code: Some(0) }));
+            let other = slow_start.map(|seconds| {
+                let mut other = Trace::default();
+                other.push(Duration::ZERO, EventKind::Process(ProcessEvent::Started { pid: 2 }));
+                other.push_frame(Duration::from_secs(seconds), Direction::ServerToClient, "{}".into());
+                (Version::LATEST, other)
+            });
+            let facts = Facts { others: other.into_iter().collect(), ..Facts::default() };
+            let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, facts);
+            let check = checks().iter().find(|check| check.id == "io.exit.on-stdin-close-legacy").expect("the check");
+            !check.judge(&evidence).judgement.violations.is_empty()
+        };
+        assert!(is_violated(None) && is_violated(Some(1)) && !is_violated(Some(2)));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for call in e.calls().plain().filter(is_hello) {
             // A server without `server/discover` has that fault.
             let is_unknown = call.error_code() == Some(-32601);
-            if let Some(status) = call.status().filter(|status| !is_unknown && !matches!(status, 401 | 403)) {
+            if let Some(status) = call.status().filter(|it| !is_unknown && !matches!(it, 401 | 403 | 429 | 503)) {
                 j.check_call((200..300).contains(&status), &call);
             }
         }
