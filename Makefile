@@ -3,6 +3,8 @@
 
 CARGO ?= cargo
 MOCK_PORT ?= 8888
+# Bytes of the binary that is shipped; CONTRIBUTING.md says what they cost.
+LARGEST_BINARY = 31000000
 # The tests of the command line need a shell of Unix.
 WINDOWS_TESTS = --locked --workspace --exclude rehearse-benches --lib --bins --test systems --test scenarios
 
@@ -57,6 +59,7 @@ nightly: ## Check real servers against the specification, and say what got slowe
 	REHEARSE_SLOW_SEEDS=1000 $(CARGO) test -p rehearse-check --test judges slow_twin
 	$(MAKE) windows static
 	$(CARGO) build --profile dist --bin rehearse
+	test "$$(wc -c < "$${CARGO_TARGET_DIR:-target}/dist/rehearse")" -le $(LARGEST_BINARY)
 	compare/run --against
 	$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --target-dir target
 	interop/report/test
