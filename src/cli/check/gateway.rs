@@ -160,7 +160,8 @@ impl GatewayArgs {
             return Err(Failure::cannot(INTERRUPTED_AGAIN));
         };
         let mut servers = run.map_err(|error| Failure::cannot(error.to_string()))?;
-        let command = (!self.command.is_empty()).then(|| self.command.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "));
+        let command =
+            (!self.command.is_empty()).then(|| self.command.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "));
         let at = self.at.as_ref().map(|url| format!(" --at {}", quoted(url))).unwrap_or_default();
         for server in &mut servers {
             server.again = format!("rehearse check gateway{at}");

@@ -53,7 +53,9 @@ pub struct GatewayTraces {
 pub async fn check_gateway(options: &GatewayOptions) -> Result<Vec<CheckedServer>, GatewayError> {
     let mut checked = CheckedServer::new(options.target(), options.transport());
     let (mut runs, mut refused) = (Vec::new(), Vec::new());
-    for version in VERSIONS.into_iter().filter(|version| options.versions.is_empty() || options.versions.contains(version)) {
+    for version in
+        VERSIONS.into_iter().filter(|version| options.versions.is_empty() || options.versions.contains(version))
+    {
         tokio::select! {
             run = Box::pin(run_gateway(options, version)) => match run? {
                 Ok(run) => runs.push(run),
@@ -87,8 +89,7 @@ fn judge(options: &GatewayOptions, run: &GatewayTraces, checked: &mut CheckedSer
     let [clients, upstream]: [Vec<&Trace>; 2] = [&run.clients, &run.upstream].map(|traces| traces.iter().collect());
     let facts = Facts { role: Role::Gateway, secrets: vec![run.token.clone()], ..Facts::default() };
     let of_upstream = upstream.iter().find_map(|trace| trace.transport()).unwrap_or(Transport::Http);
-    let evidence =
-        Evidence::new(&clients, run.version, run.transport, facts).with_upstream(&upstream, of_upstream);
+    let evidence = Evidence::new(&clients, run.version, run.transport, facts).with_upstream(&upstream, of_upstream);
     let wanted = checks_of(Role::Gateway).filter(|check| options.is_selected(&check.id));
     let outcomes = judge_selected(&evidence, wanted);
     checked.versions.push(checked_version(&[clients, upstream].concat(), run.version, &outcomes));
@@ -102,7 +103,8 @@ fn side(options: &GatewayOptions, runs: &[GatewayTraces], role: Role) -> Option<
     };
     let mut checked = CheckedServer::new(format!("{} {word}", options.target()), own.first()?.transport()?);
     // What passes through is not its own.
-    let passed: BTreeSet<_> = judged(&other, role).flat_map(|it| it.outcomes).filter(is_violated).map(|(it, _)| &it.id).collect();
+    let passed: BTreeSet<_> =
+        judged(&other, role).flat_map(|it| it.outcomes).filter(is_violated).map(|(it, _)| &it.id).collect();
     for mut version in judged(&own, role) {
         version.outcomes.retain(|(check, outcome)| {
             let is_meant = options.is_selected(&check.id) && !passed.contains(&check.id) && check.area() != "io";

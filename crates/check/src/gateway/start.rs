@@ -95,7 +95,9 @@ fn answers() -> Answers {
         "role": "assistant", "content": { "type": "text", "text": "word ä 😀" }, "model": "m", "stopReason": "endTurn",
     });
     let script = AnswerScript {
-        elicitation: vec![Answer::Result(json!({ "action": "accept", "content": { "city": "Oslo ä", "size": "small" } }))],
+        elicitation: vec![Answer::Result(
+            json!({ "action": "accept", "content": { "city": "Oslo ä", "size": "small" } }),
+        )],
         sampling: vec![Answer::Result(word)],
         roots: vec![Answer::Result(json!({ "roots": [{ "uri": "file:///tmp/rehearse", "name": "ä" }] }))],
     };

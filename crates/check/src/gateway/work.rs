@@ -84,7 +84,8 @@ impl Client {
 
     /// All lists; those that the gateway does not have are empty.
     async fn lists(&self) -> [Vec<String>; 4] {
-        let mut names = [List::Tools, List::Resources, List::ResourceTemplates, List::Prompts].map(|list| (list, Vec::new()));
+        let mut names =
+            [List::Tools, List::Resources, List::ResourceTemplates, List::Prompts].map(|list| (list, Vec::new()));
         for (list, names) in &mut names {
             let listing: Listing = self.session.list(*list, CallOptions::default()).await.unwrap_or_default();
             names.extend(listing.values().filter_map(|item| Some(item[list.key()].as_str()?.to_owned())));
@@ -111,7 +112,8 @@ impl Client {
         if let Some(echo) = named(tools, "echo") {
             let options = CallOptions { meta: Some(meta()), ..CallOptions::default() };
             let _ = self.session.call_tool(echo, odd_arguments(), options).await;
-            let call = |number| self.session.call_tool(echo, arguments(&format!("at once {number}")), CallOptions::default());
+            let call =
+                |number| self.session.call_tool(echo, arguments(&format!("at once {number}")), CallOptions::default());
             join_all((0..AT_ONCE).map(call)).await;
         }
         if let Some(slow) = named(tools, "slow") {

@@ -49,7 +49,8 @@ struct BadGateway {
 async fn relayed(version: Version) -> GatewayTraces {
     let upstream = ([127, 0, 0, 1], free_port().expect("a port")).into();
     let sinks = Arc::new(|_: &_| Box::new(|_: &Event| {}) as Box<_>);
-    let relay = HttpRelay::start(([127, 0, 0, 1], 0).into(), &format!("http://{upstream}/mcp"), Transport::Http, sinks).await;
+    let relay =
+        HttpRelay::start(([127, 0, 0, 1], 0).into(), &format!("http://{upstream}/mcp"), Transport::Http, sinks).await;
     let relay = relay.expect("starts");
     let options = GatewayOptions { at: Some(relay.url()), upstream, ..GatewayOptions::default() };
     let run = run_gateway(&options, version).await.expect("starts").expect("connects");
@@ -69,7 +70,8 @@ fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
     let wanted = if bad.sent { Direction::ClientToServer } else { Direction::ServerToClient };
     for event in trace.events() {
         let text = event.frame().filter(|frame| frame.direction == wanted);
-        let text = text.map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).filter(|it| it.contains(&bad.on));
+        let text =
+            text.map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).filter(|it| it.contains(&bad.on));
         let Some(text) = text else {
             out.push_event(event.clone());
             continue;
@@ -125,11 +127,13 @@ async fn every_check_reports_its_bad_gateway_and_only_the_token_of_the_relay() {
             let all = traces.iter().map(|trace| if is_meant { changed(trace, &bad) } else { (trace.clone(), false) });
             all.unzip()
         };
-        let ((clients, one), (upstream, other)) = (traces(&run.clients, !bad.upstream), traces(&run.upstream, bad.upstream));
+        let ((clients, one), (upstream, other)) =
+            (traces(&run.clients, !bad.upstream), traces(&run.upstream, bad.upstream));
         assert!(one.iter().chain(&other).any(|it| *it), "{line}: changes nothing");
         let found = violated(&GatewayTraces { clients, upstream, token: run.token.clone(), ..*run });
         let found: BTreeSet<_> = found.difference(&own).cloned().collect();
-        let expected: BTreeSet<_> = [&bad.check].into_iter().chain(&bad.also).filter(|_| !bad.allowed).cloned().collect();
+        let expected: BTreeSet<_> =
+            [&bad.check].into_iter().chain(&bad.also).filter(|_| !bad.allowed).cloned().collect();
         if found != expected {
             wrong.push(format!("{}: {found:?}", bad.check));
         }

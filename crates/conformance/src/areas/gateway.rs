@@ -19,8 +19,15 @@ const CALL: &str = "tools/call";
 /// The methods that name one item.
 const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
 /// The methods of which a result says that the upstream knows of the request.
-const PASSED: [&str; 7] =
-    [CALL, "resources/read", "prompts/get", "completion/complete", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+const PASSED: [&str; 7] = [
+    CALL,
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 /// The members of results that each connection has of its own.
 const OWN_MEMBERS: [&str; 5] = ["_meta", "resultType", "ttlMs", "cacheScope", "nextCursor"];
 /// The members of the result of a call that have checks of their own.
@@ -33,7 +40,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("gateway.request.arrives", |e, j| {
         let sent: Vec<_> = e.upstream.iter().flat_map(Connection::sent).filter_map(Message::method).collect();
         for call in e.calls().filter(|call| PASSED.contains(&call.method()) && call.has_result()) {
-            let unpaired = || ITEMS.contains(&call.method()) && pairs(e, call.method()).iter().any(|it| it.is_of(&call));
+            let unpaired =
+                || ITEMS.contains(&call.method()) && pairs(e, call.method()).iter().any(|it| it.is_of(&call));
             let arrives = is_gone(&call) || (sent.contains(&call.method()) && !unpaired());
             j.check_at(arrives, subject(&call), call.places(), || "a result, and nothing at the upstream");
         }
@@ -42,7 +50,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let pairs = pairs(e, CALL);
         let of_client: Vec<_> = pairs.iter().filter_map(|pair| Some(pair.upstream.as_ref()?.1.request.place)).collect();
         for call in e.upstream.iter().flat_map(|it| it.calls_of(CALL)) {
-            let holds = of_client.contains(&call.request.place) || call.request.params().get("inputResponses").is_some();
+            let holds =
+                of_client.contains(&call.request.place) || call.request.params().get("inputResponses").is_some();
             j.check_at(holds, subject(&call), call.places(), || "a call that no client has made");
         }
     }),
@@ -153,7 +162,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for list in List::ALL {
             let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
             let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
-            let missing = first_reading(&upstream).filter(|(name, _)| !client.iter().any(|(it, _)| is_named(it.0, name.0)));
+            let missing =
+                first_reading(&upstream).filter(|(name, _)| !client.iter().any(|(it, _)| is_named(it.0, name.0)));
             let missing: Vec<_> = missing.map(|(name, _)| name.0).collect();
             j.check_at(missing.is_empty(), Some(list.method()), of_client.places(), || {
                 format!("{} missing: {}", missing.len(), some(&missing))
@@ -188,7 +198,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("gateway.list.texts", |e, j| compare_items(e, j, |key| matches!(key, "title" | "description"))),
     ("gateway.list.annotations", |e, j| compare_items(e, j, |key| key == "annotations")),
     ("gateway.list.members", |e, j| {
-        let others = ["name", "uri", "uriTemplate", "inputSchema", "outputSchema", "title", "description", "annotations"];
+        let others =
+            ["name", "uri", "uriTemplate", "inputSchema", "outputSchema", "title", "description", "annotations"];
         compare_items(e, j, |key| !others.contains(&key));
     }),
     ("gateway.resource.contents", |e, j| {
@@ -231,10 +242,13 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("gateway.log.forwarded", |e, j| {
-        let (sent, got) = (notified(&e.upstream, "notifications/message"), notified(&e.connections, "notifications/message"));
+        let (sent, got) =
+            (notified(&e.upstream, "notifications/message"), notified(&e.connections, "notifications/message"));
         let has_asked = e.calls_of("logging/setLevel").any(|call| call.has_result()) || e.is_modern();
         for message in sent.iter().filter(|_| has_asked) {
-            let is_same = |it: &&Message<'_>| ["level", "logger", "data"].iter().all(|key| it.params()[key] == message.params()[key]);
+            let is_same = |it: &&Message<'_>| {
+                ["level", "logger", "data"].iter().all(|key| it.params()[key] == message.params()[key])
+            };
             let holds = got.iter().any(is_same);
             j.check_at(holds, None, vec![message.place], || format!("no message {}", shown(message.params())));
         }
@@ -258,7 +272,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for ask in asked(e) {
             let holds = same_ask(e, &ask).is_some();
             j.check_at(holds, Some(ask.method()), ask.places(), || match client_ask(e, ask.method()) {
-                Some(other) => difference("params", &question(ask.request), &question(other.request)).unwrap_or_default(),
+                Some(other) => {
+                    difference("params", &question(ask.request), &question(other.request)).unwrap_or_default()
+                }
                 None => "the client is not asked".to_owned(),
             });
         }
@@ -312,7 +328,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for http in e.upstream.iter().flat_map(|it| it.exchanges.values()) {
             let Some(headers) = http.request_headers else { continue };
             let values = headers.values().filter_map(|value| value.to_str().ok());
-            let mut leaked = values.filter(|value| e.facts.secrets.iter().any(|secret| value.contains(secret.as_str())));
+            let mut leaked =
+                values.filter(|value| e.facts.secrets.iter().any(|secret| value.contains(secret.as_str())));
             if !e.facts.secrets.is_empty() {
                 j.check_at(leaked.next().is_none(), None, http.places(), || "the token of the client");
             }
@@ -455,7 +472,13 @@ fn changed_text(sent: &str, got: &str) -> Option<String> {
     }
     let at = sent.chars().zip(got.chars()).take_while(|(one, other)| one == other).count();
     let rest = |text: &str| quoted(&text.chars().skip(at.saturating_sub(10)).take(60).collect::<String>(), 80);
-    Some(format!("{} characters became {}, from {at} on: {} became {}", sent.chars().count(), got.chars().count(), rest(sent), rest(got)))
+    Some(format!(
+        "{} characters became {}, from {at} on: {} became {}",
+        sent.chars().count(),
+        got.chars().count(),
+        rest(sent),
+        rest(got)
+    ))
 }
 
 fn first<T>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
@@ -501,7 +524,9 @@ fn texts(block: &Value) -> Option<&str> {
 fn compare_blocks(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
     for (pair, sent, got) in results(e, CALL) {
         let blocks = CONTENT.iter().flat_map(|kind| {
-            let own = move |result: &'_ Value| elements(&result["content"]).filter(move |it| it["type"] == *kind).cloned().collect::<Vec<_>>();
+            let own = move |result: &'_ Value| {
+                elements(&result["content"]).filter(move |it| it["type"] == *kind).cloned().collect::<Vec<_>>()
+            };
             own(sent).into_iter().zip(own(got))
         });
         for (sent, got) in blocks {
@@ -528,9 +553,9 @@ type Item<'e> = ((&'e str, &'e Value), Call<'e>);
 /// The items of a list, in the order in which they came.
 fn items<'e>(connections: &'e [Connection<'_>], list: List) -> Vec<Item<'e>> {
     let calls = connections.iter().flat_map(|it| it.calls_of(list.method())).filter(|call| !is_gone(call));
-    let items = calls.filter_map(|call| Some((call, call.result()?.get(list.member())?))).flat_map(|(call, all)| {
-        elements(all).filter_map(move |item| Some(((item[list.key()].as_str()?, item), call)))
-    });
+    let items = calls
+        .filter_map(|call| Some((call, call.result()?.get(list.member())?)))
+        .flat_map(|(call, all)| elements(all).filter_map(move |item| Some(((item[list.key()].as_str()?, item), call))));
     items.collect()
 }
 
@@ -559,7 +584,8 @@ fn compare_items(e: &Evidence<'_>, j: &mut Judgement, is_meant: impl Fn(&str) ->
             let lost = lost_members(item, got, is_left_out);
             let meta = is_meant("_meta").then(|| lost_meta(&item["_meta"], &got["_meta"])).flatten();
             for wrong in [lost, meta].into_iter().flatten() {
-                let places = vec![call.response.unwrap_or(call.request).place, seen.response.unwrap_or(seen.request).place];
+                let places =
+                    vec![call.response.unwrap_or(call.request).place, seen.response.unwrap_or(seen.request).place];
                 j.check_at(wrong.is_empty(), Some(own), places, || wrong);
             }
         }
@@ -581,7 +607,8 @@ fn renamed(got: &Value, sent: &Value) -> Value {
 /// Whether a call asks for progress, and what it gets.
 fn progress(connection: &Connection<'_>, call: &Call<'_>) -> (bool, Vec<String>) {
     let token = call.request.at("/params/_meta/progressToken");
-    let own = |it: &&Message<'_>| it.method() == Some("notifications/progress") && it.at("/params/progressToken") == token;
+    let own =
+        |it: &&Message<'_>| it.method() == Some("notifications/progress") && it.at("/params/progressToken") == token;
     let text = |it: &Message<'_>| {
         let number = |key: &str| it.params()[key].as_f64().map(|it| it.to_string()).unwrap_or_default();
         format!("{}/{} {}", number("progress"), number("total"), it.params()["message"].as_str().unwrap_or_default())
@@ -602,7 +629,8 @@ fn notified<'e, 't>(connections: &'e [Connection<'t>], method: &str) -> Vec<&'e 
 
 /// The questions of the upstream that a client can be asked.
 fn asked<'e>(e: &'e Evidence<'_>) -> impl Iterator<Item = Ask<'e>> {
-    let is_question = |ask: &Ask<'_>| matches!(ask.method(), "elicitation/create" | "sampling/createMessage" | "roots/list");
+    let is_question =
+        |ask: &Ask<'_>| matches!(ask.method(), "elicitation/create" | "sampling/createMessage" | "roots/list");
     // A client of the modern era is asked in results.
     e.upstream.iter().flat_map(Connection::asks).filter(move |ask| is_question(ask) && !e.is_modern())
 }

@@ -44,8 +44,8 @@ mod tools;
 mod ws;
 
 pub(crate) use client::answered;
-pub use gateway::is_named;
 pub(crate) use common::{is_base64, shown};
+pub use gateway::is_named;
 
 /// Judges one check.
 pub(crate) type Judge = fn(&Evidence<'_>, &mut Judgement);

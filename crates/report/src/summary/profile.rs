@@ -55,7 +55,12 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
     section
         .failures
         .sort_by_key(|failure| (failure.outcome, failure.level.as_deref() != Some(RuleLevel::Blocks.as_str())));
-    let fits = [(Fit::Works, "works"), (Fit::Degraded, "is degraded"), (Fit::Blocked, "is blocked"), (Fit::Unknown, "is unknown")];
+    let fits = [
+        (Fit::Works, "works"),
+        (Fit::Degraded, "is degraded"),
+        (Fit::Blocked, "is blocked"),
+        (Fit::Unknown, "is unknown"),
+    ];
     let fits = fits.into_iter().filter_map(|(fit, what)| {
         let titles: Vec<_> = profiles().filter(|it| it.fit == fit).map(|it| it.title.as_str()).collect();
         match titles.len() {
