@@ -73,7 +73,7 @@ class RealHost:
             # We know the version, and need not start it once more for that.
             executable(folder / self.program.name, f'[ "$1" = --version ] && exit\nexec "{self.program}" "$@"\n')
             command = [REHEARSE, "host", "run", folder / f"{self.name}.yaml", "--hosts", self.hosts, "--format", "json"]
-            command += ["--timeout", f"{seconds}s", *(["--model", folder / "model.json"] if model else [])]
+            command += ["--max-time", f"{seconds}s", *(["--model", folder / "model.json"] if model else [])]
             if url is not None:
                 return self.result([*command, f"--{transport}", url], folder)
             if transport == "stdio":
