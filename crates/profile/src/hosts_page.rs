@@ -81,7 +81,8 @@ fn claims(rule: &Rule) -> Vec<(String, Json)> {
         Condition::Feature(feature) => match feature.name() {
             "instructions" => one("instructions", json!({ "works": 0 })),
             "structuredContent" => one("result.data", false.into()),
-            name @ ("pagination" | "listChanged") => one(&format!("tools.{name}"), false.into()),
+            "pagination" => one("tools.pages", false.into()),
+            "listChanged" => one("tools.listChanged", false.into()),
             name @ ("prompts" | "resources" | "resourceTemplates" | "progress" | "logging") => {
                 one(&format!("asks.{name}"), false.into())
             }

@@ -145,7 +145,7 @@ impl Relay {
         let write = (self.sinks)(&ConnectionInfo::new(self.name.clone(), self.transport));
         let exchanges: Arc<Exchanges> = Arc::default();
         recorder.set_sink(Box::new(ExchangeSink { write, exchanges: exchanges.clone() }));
-        let wire = Arc::new(RecordedWire { wire: self.server.another(recorder)?, exchanges });
+        let wire = Arc::new(RecordedWire { wire: self.server.another_over(self.transport, recorder)?, exchanges });
         match session.filter(|_| !opens) {
             Some(id) => self.sessions.insert(id, wire.clone()),
             None => self.sessions.set_latest(wire.clone()),

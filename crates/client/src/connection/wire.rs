@@ -181,13 +181,18 @@ impl Wire {
     /// Another connection over streamable HTTP to the same server, with a record of its own. Both use the same TCP
     /// connections. `None` over other transports.
     pub fn another(&self, recorder: ClientRecorder) -> Option<Wire> {
+        self.another_over(self.transport, recorder)
+    }
+
+    /// As [`Wire::another`], for requests that belong to a connection of another transport with HTTP.
+    pub fn another_over(&self, transport: Transport, recorder: ClientRecorder) -> Option<Wire> {
         let WireLink::Http(endpoint) = &self.link else { return None };
         let recorder = recorder.with_details();
         let link = WireLink::Http(Arc::new(endpoint.with_recorder(recorder.clone())));
-        recorder.note(EventKind::Opened(self.transport));
+        recorder.note(EventKind::Opened(transport));
         Some(Wire {
             recorder,
-            transport: self.transport,
+            transport,
             link,
             child: None,
             close_timeout: self.close_timeout,
