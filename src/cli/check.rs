@@ -56,7 +56,6 @@ const EXAMPLES: &str = "\
 Examples:
   rehearse check -- node server.js                   a server on stdio
   rehearse check --http URL --allow-tool 'search*'   may also call these tools
-  rehearse check --http URL --auth-server --login    its authorization server
 
 Tools are called only if they are annotated with readOnlyHint, or named by --allow-tool.
 

@@ -108,6 +108,8 @@ pub(crate) struct ProbeConnection {
     has_status: bool,
     /// Whether the handshake had no answer over a pipe: then nothing more is sent.
     is_silent: bool,
+    /// Whether the server was too busy for the handshake.
+    is_refused: bool,
     /// Whether the server took no message any more.
     is_broken: bool,
     /// Requests without an answer so far.
@@ -180,6 +182,7 @@ impl ProbeConnection {
             has_answered,
             has_status: false,
             is_silent: false,
+            is_refused: false,
             is_broken: false,
             late: Vec::new(),
             open,
@@ -268,11 +271,11 @@ impl ProbeConnection {
         has_no_answers || self.is_cut_off() || self.wire.is_closed()
     }
 
-    /// Whether nothing more is sent, because the first request had no answer. Over HTTP, requests without the session that a
-    /// late answer opens would say nothing of the server.
+    /// Whether nothing more is sent, because the first request had no answer, or the server was too busy for it. Over HTTP,
+    /// requests without the session that an answer opens would say nothing of the server.
     fn is_unheard(&self) -> bool {
         let needs_session = self.wire.is_http() && self.version.era() == Era::Legacy;
-        self.is_silent || (needs_session && !self.has_status && self.unanswered > 0)
+        self.is_silent || (needs_session && (self.is_refused || (!self.has_status && self.unanswered > 0)))
     }
 
     /// Whether nothing more is sent, because time or room is over.

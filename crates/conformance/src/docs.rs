@@ -8,7 +8,7 @@ use rehearse_protocol::Version;
 const SERVERS: &str = "\
 # Checks of a server
 
-The checks of [`rehearse check`](check.md), by area; those of the area `issuer` are [about an authorization server](check.md#authorization-servers). Those of a client are [on a page of their own](client-checks.md).
+The checks of [`rehearse check`](check.md), by area; those of the area `issuer` are [about an authorization server](check.md#authorization-servers), those of the area `gateway` [about what is in between](check-gateways.md). Those of a client are [on a page of their own](client-checks.md).
 ";
 
 const CLIENTS: &str = "\

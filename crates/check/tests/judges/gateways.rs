@@ -53,7 +53,7 @@ async fn relayed(version: Version) -> GatewayTraces {
         HttpRelay::start(([127, 0, 0, 1], 0).into(), &format!("http://{upstream}/mcp"), Transport::Http, sinks).await;
     let relay = relay.expect("starts");
     let options = GatewayOptions { at: Some(relay.url()), upstream, ..GatewayOptions::default() };
-    let run = run_gateway(&options, version).await.expect("starts").expect("connects");
+    let run = Box::pin(run_gateway(&options, version)).await.expect("starts").expect("connects");
     relay.stop().await;
     run
 }
@@ -103,7 +103,7 @@ fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
 
 #[tokio::test]
 async fn every_check_reports_its_bad_gateway_and_only_the_token_of_the_relay() {
-    let runs = [relayed(Version::LATEST_LEGACY).await, relayed(Version::LATEST).await];
+    let runs = [Box::pin(relayed(Version::LATEST_LEGACY)).await, Box::pin(relayed(Version::LATEST)).await];
     let own = BTreeSet::from(["gateway.auth.token".to_owned()]);
     for run in &runs {
         assert_eq!(violated(run), own, "{}", run.version);

@@ -229,7 +229,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
                 j.check_at(false, pair.name(), pair.places(), || "the upstream is not asked for progress");
             } else if asked && !sent.is_empty() {
                 j.check_at(sent == got, pair.name(), pair.places(), || {
-                    format!("progress {} became {}", some(&sent), some(&got))
+                    let got = if got.is_empty() { "no progress".to_owned() } else { some(&got) };
+                    format!("progress {} became {got}", some(&sent))
                 });
             }
         }

@@ -87,7 +87,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
     };
     let parts = section.matrix.as_ref().and_then(rules_kept).into_iter().chain(stale);
     section.sentence = Some(parts.collect::<Vec<_>>().join(", ")).filter(|sentence| !sentence.is_empty());
-    let words = section.untested.iter().flat_map(|(reason, _)| reason.split(|it| it == ' ' || it == '`'));
+    let words = section.untested.iter().flat_map(|(reason, _)| reason.split([' ', '`']));
     let options: BTreeSet<_> = words.filter(|word| word.starts_with("--")).collect();
     let options = options.into_iter().collect::<Vec<_>>().join(" and ");
     if let Some(sentence) = section.sentence.as_mut().filter(|_| !options.is_empty()) {
