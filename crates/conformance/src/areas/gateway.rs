@@ -18,16 +18,6 @@ const CANCEL: &str = "gateway/cancel";
 const CALL: &str = "tools/call";
 /// The methods that name one item.
 const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
-/// The methods of which a result says that the upstream knows of the request.
-const PASSED: [&str; 7] = [
-    CALL,
-    "resources/read",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-    "resources/subscribe",
-    "resources/unsubscribe",
-];
 /// The members of results that each connection has of its own.
 const OWN_MEMBERS: [&str; 5] = ["_meta", "resultType", "ttlMs", "cacheScope", "nextCursor"];
 /// The members of the result of a call that have checks of their own.
@@ -38,12 +28,8 @@ const OWN_META: &str = "io.modelcontextprotocol/";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("gateway.request.arrives", |e, j| {
-        let sent: Vec<_> = e.upstream.iter().flat_map(Connection::sent).filter_map(Message::method).collect();
-        for call in e.calls().filter(|call| PASSED.contains(&call.method()) && call.has_result()) {
-            let unpaired =
-                || ITEMS.contains(&call.method()) && pairs(e, call.method()).iter().any(|it| it.is_of(&call));
-            let arrives = is_gone(&call) || (sent.contains(&call.method()) && !unpaired());
-            j.check_at(arrives, subject(&call), call.places(), || "a result, and nothing at the upstream");
+        for pair in ITEMS.iter().flat_map(|method| pairs(e, method)).filter(|pair| pair.call.has_result()) {
+            j.check_at(pair.upstream.is_some(), pair.name(), pair.places(), || "a result, and nothing at the upstream");
         }
     }),
     ("gateway.request.once", |e, j| {
@@ -369,11 +355,6 @@ impl<'e> Pair<'e> {
     fn is_cancelled(&self) -> bool {
         self.call.request.case == Some(CANCEL)
     }
-
-    /// Whether the call of a client has come to no upstream.
-    fn is_of(&self, call: &Call<'_>) -> bool {
-        self.upstream.is_none() && self.call.request.place == call.request.place
-    }
 }
 
 fn is_gone(call: &Call<'_>) -> bool {
@@ -438,6 +419,15 @@ fn arguments(request: &Message<'_>) -> Value {
 
 /// The first place in which two values differ, in words.
 fn difference(at: &str, sent: &Value, got: &Value) -> Option<String> {
+    compared(at, sent, got, true)
+}
+
+/// As [`difference`], but members may be added, such as those that are there by default.
+fn loss(at: &str, sent: &Value, got: &Value) -> Option<String> {
+    compared(at, sent, got, false)
+}
+
+fn compared(at: &str, sent: &Value, got: &Value, counts_added: bool) -> Option<String> {
     match (sent, got) {
         (Value::Object(sent), Value::Object(got)) => {
             let keys = sent.keys().chain(got.keys().filter(|key| !sent.contains_key(*key)));
@@ -445,15 +435,18 @@ fn difference(at: &str, sent: &Value, got: &Value) -> Option<String> {
             first(keys.map(|key| {
                 let at = format!("{at}.{key}");
                 match (member(sent, key), member(got, key)) {
-                    (Some(sent), Some(got)) => difference(&at, &sent, &got),
+                    (Some(sent), Some(got)) => compared(&at, &sent, &got, counts_added),
                     (Some(sent), None) => Some(format!("`{at}` is gone, it was {}", shown(&sent))),
-                    (None, got) => got.map(|got| format!("`{at}` was added: {}", shown(&got))),
+                    (None, got) => got.filter(|_| counts_added).map(|got| format!("`{at}` was added: {}", shown(&got))),
                 }
             }))
         }
-        (Value::Array(sent), Value::Array(got)) if sent.len() == got.len() => {
-            first(sent.iter().zip(got).enumerate().map(|(n, (sent, got))| difference(&format!("{at}[{n}]"), sent, got)))
-        }
+        (Value::Array(sent), Value::Array(got)) if sent.len() == got.len() => first(
+            sent.iter()
+                .zip(got)
+                .enumerate()
+                .map(|(n, (sent, got))| compared(&format!("{at}[{n}]"), sent, got, counts_added)),
+        ),
         (Value::Number(one), Value::Number(other)) if whole(one).is_some() && whole(one) == whole(other) => None,
         (Value::String(sent), Value::String(got)) => changed_text(sent, got).map(|wrong| format!("`{at}`: {wrong}")),
         _ if sent == got => None,
@@ -498,7 +491,7 @@ fn lost_members(sent: &Value, got: &Value, is_left_out: impl Fn(&str) -> bool) -
     members.peek()?;
     let wrong = members.map(|(key, value)| match got.get(key) {
         None => Some(format!("`{key}` is gone, it was {}", shown(value))),
-        Some(other) => difference(key, value, other),
+        Some(other) => loss(key, value, other),
     });
     Some(first(wrong).unwrap_or_default())
 }
@@ -651,7 +644,8 @@ fn client_ask<'e>(e: &'e Evidence<'_>, method: &str) -> Option<Ask<'e>> {
 
 /// The same question to a client.
 fn same_ask<'e>(e: &'e Evidence<'_>, ask: &Ask<'_>) -> Option<Ask<'e>> {
-    let is_same = |it: &Ask<'_>| it.method() == ask.method() && question(it.request) == question(ask.request);
+    let is_same =
+        |it: &Ask<'_>| it.method() == ask.method() && loss("", &question(ask.request), &question(it.request)).is_none();
     e.connections.iter().flat_map(Connection::asks).find(is_same)
 }
 
