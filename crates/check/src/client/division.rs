@@ -19,8 +19,6 @@ const OCCASIONS: &[(&str, &str)] = &[
     ("client-rpc.response.unknown-method-32601", "stray-request"),
     ("client-rpc.response.unknown-method-32601", "version-2025-11-25"),
     ("client-rpc.response.answered", "version-2025-11-25"),
-    ("client-rpc.response.none-modern", "stray-request"),
-    ("client-modern.server-request.", "stray-request"),
     ("client-modern.version.retry-supported", "version-once"),
     ("client-http.get.405-ok", "stateless"),
     ("client-sse.resume.", "resume"),
