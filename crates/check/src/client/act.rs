@@ -26,7 +26,7 @@ macro_rules! acts {
 
 /// Every act. The first one is `clean`: a server that does nothing unusual.
 pub const ACTS: &[Act] = acts! {
-    "clean" ("only-tools" "tools") ("only-resources") ("pages") "json" "streams" ("pieces") "large" "duplicates"
+    "clean" ("only-tools" "tool") ("only-resources") ("pages") "json" "streams" ("pieces") "large" "duplicates"
     "noise" "capability" ("instructions") ("auth" "tool") ("auth-openid" "tool") ("auth-tenant" "tool")
     ("auth-no-pkce" "tool") ("auth-other-resource" "tool") ("auth-other-issuer" "tool") ("auth-state" "tool")
     ("auth-denied" "tool") ("auth-iss-other" "tool") ("auth-iss-missing" "tool") ("auth-iss-unannounced" "tool")
@@ -37,7 +37,7 @@ pub const ACTS: &[Act] = acts! {
     ("resume" "lists") ("resume-refused" "lists") "modern-ids" "stateless" "odd-session" "session-lost" "sessions-lost"
     "media-type" "busy" "untyped" ("odd-result" "lists") "nameless" "renamed" "version-once" "no-version"
     "missing-capability" "unknown-method" "neutral-code" "stray-request" ("headers") ("mismatch-once" "lists")
-    ("mismatch" "lists") "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-silent" "sse-late" "sse-foreign" "closed"
+    ("mismatch" "lists") "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-5" "legacy-6" "legacy-7" "legacy-silent" "sse-late" "sse-foreign" "closed"
     "version-2024-11-05" "version-2025-03-26" "version-2025-06-18" "version-2025-11-25" "version-unknown"
     "initialize-error" "initialize-slow" "odd-notifications" "strays" "odd-cancellations" ("odd-progress" "lists")
     "flood" "completed" "members" "reorder" ("plain-tools" "lists") ("odd-names" "lists") "same-names"

@@ -23,13 +23,13 @@ const OCCASIONS: &[(&str, &str)] = &[
     ("client-http.get.405-ok", "stateless"),
     ("client-sse.resume.", "resume"),
     ("client-tasks.ext.", "tasks"),
-    ("client-", "version-2025-06-18"),
 ];
 
 /// Parts of these acts: each one that is likely to show the violation of one of these checks, alone, and the others. Or
 /// halves: if no act is more likely than another one, or if so many are that the client may only have stopped early.
 pub(super) fn divide(mut acts: Vec<ActScript>, violated: &BTreeSet<&str>) -> Vec<Vec<ActScript>> {
-    let suspects = suspects(&acts, violated);
+    let suspects: BTreeSet<_> =
+        violated.iter().filter_map(|check| suspect(check, &acts)).map(ToOwned::to_owned).collect();
     if suspects.is_empty() || 2 * suspects.len() > acts.len() {
         let rest = acts.split_off(acts.len() / 2);
         return vec![acts, rest];
@@ -38,11 +38,6 @@ pub(super) fn divide(mut acts: Vec<ActScript>, violated: &BTreeSet<&str>) -> Vec
     let mut parts: Vec<_> = alone.into_iter().map(|act| vec![act]).collect();
     parts.push(rest);
     parts
-}
-
-/// The acts that are likely to show the violation of one of these checks.
-pub(super) fn suspects(acts: &[ActScript], violated: &BTreeSet<&str>) -> BTreeSet<String> {
-    violated.iter().filter_map(|check| suspect(check, acts)).map(ToOwned::to_owned).collect()
 }
 
 /// The act that is most likely to show the violation of a check.

@@ -13,7 +13,7 @@ use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Versio
 use rehearse_report::check::CheckedServer;
 use serde_json::Value;
 
-use super::{act::ACTS, composite::end_of};
+use super::act::ACTS;
 use crate::{
     report::{checked_version, peer_info},
     selects,
@@ -185,8 +185,7 @@ pub(crate) fn unconfirmed_acts(runs: &[ActRun]) -> BTreeSet<String> {
         return BTreeSet::new();
     }
     let violated = judge_versions(runs).into_iter().flat_map(|version| version.violations).map(|(at, ..)| &runs[at]);
-    // What a composite act shows is known from single ones.
-    violated.filter(|run| run.exit_code.is_none() && run.acts.len() == 1).flat_map(|run| run.acts.clone()).collect()
+    violated.filter(|run| run.exit_code.is_none()).flat_map(|run| run.acts.clone()).collect()
 }
 
 /// The failures and warnings of each run.
@@ -209,17 +208,8 @@ pub(super) fn spoken_eras(run: &ActRun) -> BTreeSet<Era> {
     versions.map(Version::era).chain(legacy).chain(modern).collect()
 }
 
-/// Whether the client sends all requests that it sends in the act `clean`, and ends if it does there. Where acts end what it
-/// does, it sends what comes before.
+/// Whether the client sends all requests that it sends in the act `clean`, and ends if it does there.
 pub(super) fn is_complete(run: &ActRun, clean: &ActRun) -> bool {
-    let sends = |run: &ActRun, methods: &[&str]| {
-        let mut frames = run.traces.iter().flat_map(Trace::frames);
-        frames.any(|frame| methods.iter().any(|method| is_request(frame, method)))
-    };
-    let mut ends = run.acts.iter().filter_map(|act| end_of(act)).peekable();
-    if ends.peek().is_some() {
-        return ends.all(|methods| sends(run, methods) || !sends(clean, methods));
-    }
     Transport::EXTERNAL.into_iter().all(|transport| {
         let [usual, done] = [clean, run].map(|run| done(run, transport));
         usual.lacks(&done).is_none() && usual.hangs_in(&done).is_none()

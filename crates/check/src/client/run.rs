@@ -8,7 +8,7 @@ use rehearse_protocol::{Era, EventKind, Trace};
 use super::{
     ActRun, ActScript, ClientError, ClientEvent, ClientOptions,
     composite::{compose, grouped, tool_of},
-    division::{divide, suspects},
+    division::divide,
     judge::{Violated, called_tools, is_complete, spoken_eras, violated},
     unconfirmed_acts,
 };
@@ -95,7 +95,7 @@ async fn run_acts(
         let is_spoken = |era| runs.iter().chain(composed.clone()).any(|run| spoken_eras(run).contains(&era));
         let speaks = [Era::Legacy, Era::Modern].map(|era| (era, is_spoken(era)));
         let is_known = |act: &ActScript| act.script.act.era.is_none_or(|era| speaks.contains(&(era, true)));
-        (groups, held) = divided(held, runs)?;
+        (groups, held) = divided(held, runs);
         groups.extend(later.extract_if(.., |group| group.iter().all(is_known)));
         groups.iter_mut().for_each(|group| group.retain(is_known));
         groups.retain(|group| !group.is_empty());
@@ -131,51 +131,33 @@ impl ClientOptions {
 /// A composite act that has been run: its acts, and what the client did.
 type Composed = (Vec<ActScript>, ActRun);
 
-/// Accepts the composite acts that stand for their acts. Of one in which the client does all, the acts that are likely to
-/// show what is violated are run alone, and it waits: if they show it, it stands for the others. Other ones are divided.
-/// What is violated in several is looked for in the first of them. Returns what is to be run, and what waits.
-///
-/// # Errors
-/// A script has mistakes.
-fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> Result<(Vec<Vec<ActScript>>, Vec<Composed>), ClientError> {
+/// Accepts the composite acts that stand for their acts, and divides others. What is violated in several is looked for in
+/// the first of them; the others wait. Returns what is to be run, and what waits.
+fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
     let first = runs.len();
     let (acts, composed): (Vec<_>, Vec<_>) = held.into_iter().unzip();
     runs.extend(composed);
     let violated = violated(runs);
     let composed = runs.split_off(first);
-    let alone: Vec<_> = runs.iter().zip(&violated).filter(|(run, _)| run.acts.len() == 1).collect();
-    let known: Vec<_> = alone.iter().flat_map(|(_, violated)| *violated).collect();
+    let alone = runs.iter().zip(&violated).filter(|(run, _)| run.acts.len() == 1);
+    let known: Vec<_> = alone.flat_map(|(_, violated)| violated).collect();
     let is_known = |it: &&Violated| known.iter().any(|known| known.is_as_bad_as(it));
-    let tried: BTreeSet<_> = alone.iter().map(|(run, _)| run.acts[0].clone()).collect();
     let (mut groups, mut waiting, mut sought) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for ((mut acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
+    for ((acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
         let called = called_tools(&run);
         let is_met = acts.iter().filter_map(|act| tool_of(&act.name)).all(|tool| called.contains(tool));
         let is_met = is_met && is_complete(&run, &runs[0]);
         let unknown: BTreeSet<_> = violated.iter().filter(|it| !is_known(it)).collect();
-        let checks = unknown.iter().map(|it| it.check()).collect();
-        let mut suspects = suspects(&acts, &checks);
-        suspects.retain(|act| !tried.contains(act));
         match (is_met, unknown.is_empty()) {
             (true, true) => runs.push(run),
             (true, false) if unknown.is_subset(&sought) => waiting.push((acts, run)),
-            (true, false) if !suspects.is_empty() => {
-                for act in acts.iter().filter(|act| suspects.contains(&act.name)) {
-                    groups.push(vec![ActScript::parse(act.name.clone(), &act.script.source)?]);
-                }
-                waiting.push((acts, run));
-            }
             _ => {
-                acts.retain(|act| !tried.contains(&act.name));
-                if acts.is_empty() {
-                    continue;
-                }
-                groups.extend(divide(acts, &checks));
+                groups.extend(divide(acts, &unknown.iter().map(|it| it.check()).collect()));
+                sought.extend(unknown);
             }
         }
-        sought.extend(unknown);
     }
-    Ok((groups, waiting))
+    (groups, waiting)
 }
 
 /// Whether the client has looked for an authorization server.
