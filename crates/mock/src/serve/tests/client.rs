@@ -11,11 +11,16 @@ pub(super) struct Client {
     pub(super) headers: Vec<(&'static str, String)>,
 }
 
+/// A client of HTTP that uses no proxy, whichever test comes first in the process.
+pub(super) fn http_client() -> reqwest::ClientBuilder {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy()
+}
+
 impl Client {
     pub(super) async fn open(script: &str) -> Client {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let server = MockServer::start(engine(script), ListenOptions::default()).await.expect("binds");
-        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let http = http_client().build().expect("a client");
         let headers = vec![
             ("accept", "application/json, text/event-stream".to_owned()),
             ("content-type", "application/json".to_owned()),

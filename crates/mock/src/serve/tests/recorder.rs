@@ -2,7 +2,7 @@
 
 use rehearse_protocol::{EventKind, Trace};
 
-use super::*;
+use super::{client::http_client, *};
 
 const STATELESS: &str = "http: { sessions: false }\ntools: [{ name: a, reply: x }]";
 
@@ -14,10 +14,9 @@ struct Recorded {
 
 impl Recorded {
     async fn start(script: &str, lenient: bool) -> Recorded {
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let listen = ListenOptions { lenient, recorder: Some(Arc::default()), ..ListenOptions::default() };
         let server = MockServer::start(engine(script), listen).await.expect("binds");
-        let fresh = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
+        let fresh = http_client().pool_max_idle_per_host(0).build().expect("a client");
         Recorded { server, fresh }
     }
 

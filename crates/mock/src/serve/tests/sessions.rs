@@ -1,7 +1,7 @@
 //! Requests over HTTP in a session.
 
 use super::{
-    client::{Client, Events},
+    client::{Client, Events, http_client},
     *,
 };
 
@@ -85,7 +85,7 @@ async fn a_lenient_server_answers_without_the_headers_and_has_one_trace_of_the_s
     let engine = MockServer::from_script("tools: [{ name: a, reply: x }]").engine().expect("a script");
     let listen = ListenOptions { lenient: true, recorder: Some(Arc::default()), ..ListenOptions::default() };
     let server = MockServer::start(engine, listen).await.expect("binds");
-    let (http, url) = (reqwest::Client::new(), server.url(Transport::Http).expect("a URL"));
+    let (http, url) = (http_client().build().expect("a client"), server.url(Transport::Http).expect("a URL"));
     let post = async |message: Json| {
         let response = http.post(&url).body(message.to_string()).send().await.expect("a response");
         response.status().as_u16()
