@@ -2,11 +2,14 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use futures_util::stream;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use http::{Method, StatusCode, header};
 use rehearse_client::{ClientRecorder, Endpoint, ServerParams, Target, Wire, WireExchange, WireRequest};
 use rehearse_net::{Body, BodyError, ConnectionLimit, HostPolicy, Request, Response, Shutdown, accept, read_live_body};
-use rehearse_protocol::{Closed, MAX_FRAME, Transport, names::SESSION_HEADER, trace_file::ConnectionInfo};
+use rehearse_protocol::{
+    Closed, MAX_FRAME, Transport, http::is_event_stream, names::SESSION_HEADER, trace_file::ConnectionInfo,
+};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
@@ -26,6 +29,8 @@ const OWN_HEADERS: [header::HeaderName; 6] = [
 ];
 /// How long the end of an exchange is waited for: an event stream may stay open.
 const FOREVER: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How large the first event of a stream of HTTP with SSE may be.
+const MAX_FIRST_EVENT: usize = 16 << 10;
 /// How long the body of a request may pause.
 const STALLED: Duration = Duration::from_secs(30);
 /// How long requests in progress may take at the end.
@@ -62,6 +67,11 @@ impl HttpRelay {
             sinks,
             server: Wire::open(&params, None, ClientRecorder::with_limit(KEPT_EVENTS)).await?,
             name: params.name,
+            origin: format!(
+                "{}://{}",
+                uri.scheme_str().unwrap_or("http"),
+                uri.authority().map_or("", |it| it.as_str())
+            ),
             transport,
             hosts: HostPolicy::new(address.ip(), []),
             sessions: Sessions::default(),
@@ -99,6 +109,8 @@ struct Relay {
     /// Has the TCP connections of all sessions, and sends nothing itself.
     server: Wire,
     name: String,
+    /// Scheme and authority of the server.
+    origin: String,
     transport: Transport,
     hosts: HostPolicy,
     sessions: Sessions,
@@ -115,7 +127,10 @@ impl Relay {
             Err(BodyError::Stalled(_)) => return refusal(StatusCode::REQUEST_TIMEOUT, "the body stalls"),
             Err(_) => return refusal(StatusCode::BAD_REQUEST, "the body broke off, or is too large"),
         };
-        let session = head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok());
+        let session = match self.transport {
+            Transport::Sse => head.uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+            _ => head.headers.get(SESSION_HEADER).and_then(|id| id.to_str().ok()),
+        };
         // With SSE the stream comes first, and the answers to all requests are in it.
         let opens = match self.transport {
             Transport::Sse => head.method == Method::GET,
@@ -138,7 +153,8 @@ impl Relay {
 
     /// The connection that a request belongs to; a new one, if the request opens it.
     fn wire(&self, session: Option<&str>, opens: bool) -> Option<Arc<RecordedWire>> {
-        if let Some(known) = self.sessions.find(session).filter(|_| !opens) {
+        let latest = || self.sessions.find(None).filter(|_| self.transport == Transport::Sse);
+        if let Some(known) = self.sessions.find(session).or_else(latest).filter(|_| !opens) {
             return Some(known);
         }
         let recorder = ClientRecorder::with_limit(KEPT_EVENTS);
@@ -170,6 +186,8 @@ impl Relay {
             self.sessions.insert(id, wire.clone());
         }
         OWN_HEADERS.iter().for_each(|name| drop(headers.remove(name)));
+        let is_stream = self.transport == Transport::Sse && status.is_success() && is_event_stream(&headers);
+        let first = if is_stream { Some(self.endpoint_event(&mut parts, &wire).await) } else { None };
         // If the client gives the body up, so does the relay.
         let relayed = (parts, exchange, wire);
         let body = stream::unfold(relayed, |mut relayed| async {
@@ -178,10 +196,36 @@ impl Relay {
                 Part::Head(..) | Part::End => None,
             }
         });
+        let body = stream::iter(first).chain(body);
         let mut response = Response::new(Body::stream(body));
         (*response.status_mut(), *response.headers_mut()) = (status, headers);
         response
     }
+
+    /// The beginning of a stream, up to the event that names where its messages go, which belong to this connection
+    /// (2024-11-05, HTTP with SSE). It names the relay if it names the server.
+    async fn endpoint_event(&self, parts: &mut Parts, wire: &Arc<RecordedWire>) -> Bytes {
+        let mut begun = Vec::new();
+        while begun.len() < MAX_FIRST_EVENT && !ends_event(&begun) {
+            match parts.next().await {
+                Some(Part::Bytes(bytes)) => begun.extend_from_slice(&bytes),
+                Some(Part::Head(..) | Part::End) | None => break,
+            }
+        }
+        let Ok(text) = std::str::from_utf8(&begun) else { return begun.into() };
+        let text = text.replace(&format!("data: {}/", self.origin), "data: /");
+        let named = text.lines().find_map(|line| line.strip_prefix("data:")).map(str::trim);
+        if let Some(path) = named.filter(|path| path.starts_with('/')) {
+            self.sessions.insert(path, wire.clone());
+        }
+        text.into()
+    }
+}
+
+/// Whether bytes have the end of an event that is no comment.
+fn ends_event(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    text.split_inclusive("\n\n").any(|event| event.ends_with("\n\n") && event.contains("data:"))
 }
 
 fn refusal(status: StatusCode, reason: &str) -> Response {
