@@ -69,7 +69,7 @@ pub enum Failure {
 }
 
 /// So many messages in place of an answer may be why it does not come.
-const FLOOD: u64 = 100;
+pub(crate) const FLOOD: u64 = 100;
 
 /// A request that was not answered in time.
 #[derive(Clone, Debug, thiserror::Error)]

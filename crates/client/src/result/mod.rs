@@ -5,6 +5,7 @@ pub(crate) mod malformed;
 mod outcome;
 mod output_schema;
 
+pub(crate) use failure::FLOOD;
 pub use failure::{Failure, Overdue};
 pub use malformed::{Malformed, check_item};
 pub use outcome::{Content, ToolOutcome};

@@ -9,12 +9,10 @@ use super::{CallOptions, Session, call_options::wait_cancelled};
 use crate::{
     connection::{EXIT_PATIENCE, sent_request::SentRequest},
     recorder::{MatchedFrame, ResponseFilter},
-    result::{Failure, Overdue},
+    result::{FLOOD, Failure, Overdue},
     transport::{WireError, stderr::stderr_excerpt},
 };
-use rehearse_protocol::{
-    Direction, EventKind, Frame, Id, Message, MessageHead, ParseError, Version, message::split_batch,
-};
+use rehearse_protocol::{Direction, Frame, Id, Message, MessageHead, ParseError, Version, message::split_batch};
 
 impl Session {
     /// Makes any request once and returns the result as it came.
@@ -126,17 +124,25 @@ impl Session {
         outcome(message, id).unwrap_or_else(|| Err(Failure::Malformed("no response".to_owned())))
     }
 
-    /// A request without an answer in time, before which so many messages had come.
+    /// A request without an answer in time, before which so many messages had come. Answers to others are no flood.
     pub(crate) fn overdue(&self, limit: Duration, received: u64) -> Failure {
-        let method = self.recorder().find_last(|event| match &event.kind {
-            EventKind::Frame(frame) if frame.direction == Direction::ServerToClient => match frame.head().ok()? {
-                MessageHead::Request { method, .. } | MessageHead::Notification { method } => Some(method.clone()),
-                MessageHead::Response { .. } => None,
-            },
-            _ => None,
-        });
         let messages = self.recorder().received() - received;
-        Failure::Timeout(Overdue::with_messages(limit, messages, method.as_deref()))
+        if messages < FLOOD {
+            return Failure::Timeout(limit.into());
+        }
+        let (mut answers, mut last) = (0, None);
+        let frames = self.recorder().since(self.recorder().start());
+        let came = frames.iter().rev().filter(|frame| frame.direction == Direction::ServerToClient);
+        for frame in came.take(usize::try_from(messages).unwrap_or(usize::MAX)) {
+            match frame.head() {
+                Ok(MessageHead::Response { .. }) => answers += 1,
+                Ok(MessageHead::Request { method, .. } | MessageHead::Notification { method }) => {
+                    last.get_or_insert_with(|| method.clone());
+                }
+                Err(_) => {}
+            }
+        }
+        Failure::Timeout(Overdue::with_messages(limit, messages - answers, last.as_deref()))
     }
 
     /// A lost connection or response stream, with the reason if it is known.
