@@ -28,7 +28,8 @@ use rehearse_check::target_text;
 use rehearse_client::{CallOptions, ConnectOptions, Listing, ServerParams, Session};
 use rehearse_client_configs::headless::not_headless;
 use rehearse_host::{
-    HeadlessHost, HostError, HostEvidence, HostOptions, PROMPT, WalkedTool, judge, run_host, version_of, walk,
+    HeadlessHost, HostError, HostEvidence, HostOptions, PROMPT, WalkedTool, judge, plain_name, run_host, version_of,
+    walk,
 };
 use rehearse_llm::model::ScriptedModel;
 use rehearse_protocol::Protocol;
@@ -215,10 +216,8 @@ impl RunArgs {
         let progress = style::progress("{spinner} {wide_msg} {elapsed}", None);
         let work = async {
             let begun = Instant::now();
-            // Hosts write other characters of its name in ways of their own, so that its tools could not be allowed.
             let config = &server.resolved.config;
-            let name = config.name.replace(|it: char| !(it.is_ascii_alphanumeric() || "_-".contains(it)), "-");
-            let params = &ServerParams { name, ..config.clone() };
+            let params = &ServerParams { name: plain_name(&config.name), ..config.clone() };
             let listed = tools(params, self.session.protocol.unwrap_or(Protocol::Auto)).await?;
             let mut result = HostResult {
                 format: 1,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Failure;
 use rehearse_host::{HeadlessHost, UnknownHost};
+use rehearse_system::program::quoted;
 
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct HostsArgs {
@@ -17,6 +18,12 @@ impl HostsArgs {
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let usual = || std::env::var_os("REHEARSE_HOSTS").filter(|it| !it.is_empty()).map(PathBuf::from);
         self.hosts.clone().or_else(usual)
+    }
+
+    /// The option as it was given, for a command line that repeats it.
+    pub(super) fn again(&self) -> String {
+        let folder = self.hosts.as_ref().map(|folder| format!(" --hosts {}", quoted(&folder.display().to_string())));
+        folder.unwrap_or_default()
     }
 
     /// The program of a host, if it is on this machine.

@@ -58,7 +58,7 @@ pub fn judge(evidence: &HostEvidence<'_>, run: &mut HostRun) {
     run.tools = tools.map(|tool| of_tool(evidence, tool, asked, &sent)).collect();
     let names = |tool: &HostTool| asked.map(|asked| asked.names(evidence.server, &tool.name)).unwrap_or_default();
     let names: Vec<(String, Vec<String>)> = run.tools.iter().map(|tool| (tool.name.clone(), names(tool))).collect();
-    for (tool, (own, shown)) in run.tools.iter_mut().zip(&names).filter(|(_, (_, shown))| !shown.is_empty()) {
+    for (tool, (own, shown)) in run.tools.iter_mut().zip(&names).filter(|(_, (_, shown))| shown.len() == 1) {
         let alike = names.iter().filter(|(other, names)| other != own && names == shown);
         tool.alike = alike.map(|(other, _)| other.clone()).collect();
     }
@@ -194,8 +194,10 @@ fn of_call(evidence: &HostEvidence<'_>, walked: &WalkedTool, shown: &str, sent: 
 
 /// The result of a call of a tool as the model got it, without what differs from run to run.
 pub(crate) fn result_of(evidence: &HostEvidence<'_>, shown: &str, call: usize) -> Option<ShownResult> {
-    let results = evidence.outcome.asked.iter().rev().flat_map(|asked| &asked.results);
-    let mut result = results.filter(|result| result.tool == shown).nth(call)?.clone();
+    // Each question has the results of those before it.
+    let mut asked = evidence.outcome.asked.iter().rev();
+    let mut result =
+        asked.find_map(|asked| asked.results.iter().filter(|result| result.tool == shown).nth(call))?.clone();
     for pattern in &evidence.headless.redact {
         result.text = pattern.replace_all(&result.text, "").into_owned();
     }

@@ -21,7 +21,7 @@ mod view;
 pub use asked::Asked;
 pub use headless_host::{HeadlessHost, UnknownHost};
 pub use judge::{HostEvidence, judge};
-pub use prepared_host::{PROMPT, PreparedHost};
+pub use prepared_host::{PROMPT, PreparedHost, plain_name};
 pub use rehearse_llm::model::scripted::{WalkedTool, walk};
 pub use run::{HostEnd, HostError, HostOptions, HostOutcome, run_host, version_of};
 pub use view::{HostView, listed_tools, view};

@@ -18,6 +18,12 @@ const KEY: &str = "sk-rehearse-0000000000000000000000000000";
 /// What a host is asked to do: hosts put their own texts around it.
 pub const PROMPT: &str = "Call every tool of the server once.";
 
+/// A name of a server that every host leaves as it is: they write other characters in ways of their own, so that its tools
+/// could not be allowed.
+pub fn plain_name(name: &str) -> String {
+    name.replace(|it: char| !(it.is_ascii_alphanumeric() || "_-".contains(it)), "-")
+}
+
 /// A host that can be started once. Its folders are removed on drop.
 pub struct PreparedHost {
     folders: HostFolders,

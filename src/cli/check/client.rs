@@ -203,7 +203,8 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         server.target = args.host.clone().unwrap_or_else(|| words.join(" "));
         server.again = format!("rehearse check client{}", if args.sdk { " --sdk" } else { "" });
         if let Some(host) = &args.host {
-            server.again.push_str(&format!(" --host {} --transport {}", quoted(host), args.transport));
+            let folder = args.hosts.again();
+            server.again.push_str(&format!(" --host {} --transport {}{folder}", quoted(host), args.transport));
         }
         server.command =
             (!words.is_empty()).then(|| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
@@ -286,8 +287,12 @@ impl ClientArgs {
                 Target::Stdio(CommandSpec { program, args: words.collect(), ..CommandSpec::default() })
             } else {
                 let token = text("REHEARSE_TOKEN").map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
-                let url = text("REHEARSE_URL").or_else(|| text("REHEARSE_SSE_URL")).unwrap_or_default();
-                Target::Http(Endpoint { url, headers: token.into_iter().collect() })
+                let headers = token.into_iter().collect();
+                // A server of 2024-11-05 has no other transport.
+                match (text("REHEARSE_URL"), text("REHEARSE_SSE_URL")) {
+                    (None, Some(url)) => Target::Sse(Endpoint { url, headers }),
+                    (url, _) => Target::Http(Endpoint { url: url.unwrap_or_default(), headers }),
+                }
             };
             let model = text("ANTHROPIC_BASE_URL").unwrap_or_default();
             let prepared = PreparedHost::create(&headless, ("act", &target), model, PROMPT.to_owned());

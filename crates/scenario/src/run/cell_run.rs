@@ -119,10 +119,11 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
     let negotiated = negotiated.filter(|_| cell.protocol == Protocol::Auto).map(|version| version.to_string());
     future::join_all(servers.into_iter().map(|server| server.stop(cancel))).await;
     let mut usage = Usage::default();
+    let traffic: Vec<_> = connections.traces().into_iter().chain(host_traffic).collect();
     if options.coverage {
-        connections.traces().iter().chain(&host_traffic).for_each(|(server, traces)| usage.add(server, traces));
+        traffic.iter().for_each(|(server, traces)| usage.add(server, traces));
     }
-    let violations = violations(scenario, cell, &options.hooks, &connections);
+    let violations = violations(scenario, cell, &options.hooks, &traffic);
     let failed = steps.iter().any(|step| step.status == Status::Failed)
         || violations.iter().any(|found| found.check.verdict == CheckVerdict::Fail);
     let (status, reason) = match ended {
@@ -152,12 +153,17 @@ async fn run_once(scenario: &Scenario, cell: Cell, options: &RunOptions, cancel:
 }
 
 /// The violated checks in the traffic with each server.
-fn violations(scenario: &Scenario, cell: Cell, hooks: &TrafficHooks, connections: &Connections) -> Vec<CellViolation> {
+fn violations(
+    scenario: &Scenario,
+    cell: Cell,
+    hooks: &TrafficHooks,
+    traffic: &[(String, Vec<Trace>)],
+) -> Vec<CellViolation> {
     let Some(judge) = &hooks.judge else { return Vec::new() };
     let mut found = Vec::new();
-    for (server, traces) in connections.traces() {
-        let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server: &server };
-        let checks = judge(at, &traces).into_iter();
+    for (server, traces) in traffic {
+        let at = CellServer { scenario: &scenario.name, path: &scenario.path, cell, server };
+        let checks = judge(at, traces).into_iter();
         found.extend(checks.map(|check| CellViolation { server: server.clone(), check }));
     }
     found

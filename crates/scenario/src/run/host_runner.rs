@@ -9,7 +9,10 @@ use crate::{
     file::{Step, host_step::HostStep},
     snapshot::{AgentLog, Observation},
 };
-use rehearse_host::{HostEvidence, HostOptions, HostView, judge, listed_tools, run_host, version_of, view};
+use rehearse_client::ServerParams;
+use rehearse_host::{
+    HostEnd, HostEvidence, HostOptions, HostView, judge, listed_tools, plain_name, run_host, version_of, view,
+};
 use rehearse_llm::model::ScriptedModel;
 use rehearse_protocol::Trace;
 use rehearse_report::host::{HostConnection, HostRun};
@@ -34,10 +37,14 @@ impl CellRunner<'_> {
         let cannot = |why: String| StepError::Host(format!("{} cannot be run: {why}", host.title));
         let program = host.program(self.options.hosts.as_deref());
         let program = program.ok_or_else(|| StepError::Host(host.missing()))?;
-        let found = version_of(&program).await.map_err(|error| cannot(error.to_string()))?;
-        if let Some(wanted) = version.as_ref().filter(|wanted| found.as_ref() != Some(*wanted)) {
-            return Err(cannot(format!("its version is {}, and not {wanted}", found.as_deref().unwrap_or("unknown"))));
+        if let Some(wanted) = version {
+            let found = version_of(&program).await.map_err(|error| cannot(error.to_string()))?;
+            if found.as_ref() != Some(wanted) {
+                let found = found.as_deref().unwrap_or("unknown");
+                return Err(cannot(format!("its version is {found}, and not {wanted}")));
+            }
         }
+        let server = &ServerParams { name: plain_name(&server.name), ..server.clone() };
         let options = HostOptions {
             headless: &host.headless,
             program,
@@ -63,6 +70,9 @@ impl CellRunner<'_> {
         let mut observation = match run.connection.take() {
             _ if run.fit.is_none() => return Err(cannot(said())),
             None => Observation::failed("connect", format!("{} opened no session; {}", host.title, said())),
+            Some(_) if run.error.is_some() && !matches!(outcome.end, HostEnd::TimedOut | HostEnd::NeverAsked) => {
+                return Err(cannot(said()));
+            }
             Some(_) if run.error.is_some() => Observation::failed("timeout", said()),
             Some(HostConnection { client, protocol, capabilities, .. }) => {
                 let client = match client.rsplit_once(' ') {
