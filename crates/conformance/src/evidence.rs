@@ -239,7 +239,7 @@ impl<'t> Evidence<'t> {
 
     /// Whether messages that came are in no trace.
     pub fn has_gap(&self) -> bool {
-        self.connections.iter().any(|connection| connection.has_gap)
+        self.connections.iter().chain(&self.upstream).any(|connection| connection.has_gap)
     }
 
     /// Whether a process has said nothing yet, and may only be slow: others took long to start.

@@ -89,6 +89,9 @@ pub(super) struct GatewayArgs {
     /// How long the gateway may take to send something on
     #[arg(long, hide_short_help = true, value_name = "TIME", default_value = "2s", value_parser = duration)]
     grace: Duration,
+    /// Also count violations that come from an SDK
+    #[arg(long, hide_short_help = true)]
+    sdk: bool,
     #[command(flatten)]
     report: ReportArgs,
     /// The command that starts the gateway
@@ -146,6 +149,7 @@ impl GatewayArgs {
             program: Some(program()?),
             seed: self.report.seed,
             checks: self.report.only.clone(),
+            counts_sdk: self.sdk,
             shutdown,
         };
         let _ = Secrets::new(self.token.clone().into_iter().collect()).remembered();
@@ -164,7 +168,7 @@ impl GatewayArgs {
             (!self.command.is_empty()).then(|| self.command.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "));
         let at = self.at.as_ref().map(|url| format!(" --at {}", quoted(url))).unwrap_or_default();
         for server in &mut servers {
-            server.again = format!("rehearse check gateway{at}");
+            server.again = format!("rehearse check gateway{at}{}", if self.sdk { " --sdk" } else { "" });
             server.command.clone_from(&command);
         }
         Ok((servers, job.is_interrupted()))

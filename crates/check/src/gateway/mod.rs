@@ -19,7 +19,7 @@ use rehearse_protocol::{Trace, Transport, Version};
 use rehearse_report::check::{CheckVerdict, CheckedServer, UnansweredVersion};
 
 pub use self::options::{GatewayError, GatewayOptions};
-use self::work::Client;
+use self::work::{Client, Work};
 use crate::{
     client::{ActScript, ActServer, ClientError},
     report::checked_version,
@@ -44,6 +44,8 @@ pub struct GatewayTraces {
     pub upstream: Vec<Trace>,
     /// What only the clients know.
     pub token: String,
+    /// Whether the gateway answered no longer before its upstream was ended.
+    pub is_lost: bool,
 }
 
 /// Checks a gateway in each era. The result is that of the gateway, and then what it does as a server and as a client.
@@ -57,11 +59,15 @@ pub async fn check_gateway(options: &GatewayOptions) -> Result<Vec<CheckedServer
         VERSIONS.into_iter().filter(|version| options.versions.is_empty() || options.versions.contains(version))
     {
         tokio::select! {
+            biased;
+            () = options.shutdown.cancelled() => {
+                checked.is_interrupted = true;
+                break;
+            }
             run = Box::pin(run_gateway(options, version)) => match run? {
                 Ok(run) => runs.push(run),
                 Err(error) => refused.push(UnansweredVersion { version, reason: error.to_string() }),
             },
-            () = options.shutdown.cancelled() => checked.is_interrupted = true,
         }
     }
     if runs.is_empty() {
@@ -73,6 +79,8 @@ pub async fn check_gateway(options: &GatewayOptions) -> Result<Vec<CheckedServer
     let sides: Vec<_> = sides.collect();
     for run in &runs {
         judge(options, run, &mut checked);
+        let untried = format!("{}: the gateway answered no longer before all was asked", run.version);
+        checked.untried.extend(run.is_lost.then_some(untried));
     }
     Ok([checked].into_iter().chain(sides).collect())
 }
@@ -112,6 +120,9 @@ fn side(options: &GatewayOptions, runs: &[GatewayTraces], role: Role) -> Option<
         });
         checked.versions.push(checked_version(&version.traces, version.version, &version.outcomes));
     }
+    if !options.counts_sdk {
+        checked.accept_sdk();
+    }
     checked.versions.iter().any(|it| !it.checks.is_empty()).then_some(checked)
 }
 
@@ -149,12 +160,14 @@ pub async fn run_gateway(
         Ok(client) => Ok(client.work(&params, upstream, options).await),
     };
     started.stop(&options.shutdown).await;
-    Ok(walked.map(|(clients, upstream)| GatewayTraces {
+    let transport = params.target.transport();
+    Ok(walked.map(|Work { clients, upstream, is_lost }| GatewayTraces {
         version,
-        transport: params.target.transport(),
+        transport,
         clients,
         upstream,
         token,
+        is_lost,
     }))
 }
 

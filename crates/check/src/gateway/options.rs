@@ -35,6 +35,8 @@ pub struct GatewayOptions {
     pub seed: u64,
     /// The checks that are judged, as [`selects`](crate::selects) takes them; all if empty.
     pub checks: Vec<String>,
+    /// Whether violations that come from an SDK count.
+    pub counts_sdk: bool,
     /// Ends the run.
     pub shutdown: CancellationToken,
 }
@@ -72,6 +74,7 @@ impl Default for GatewayOptions {
             program: None,
             seed: 1,
             checks: Vec::new(),
+            counts_sdk: false,
             shutdown: CancellationToken::new(),
         }
     }

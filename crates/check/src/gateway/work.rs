@@ -1,11 +1,11 @@
 //! What the clients of a gateway do.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use futures_util::future::join_all;
 use rehearse_client::{
-    CallOptions, ClientRecorder, CompletionReference, ConnectError, ConnectOptions, Listing, ServerParams, Session,
-    SubscriptionFilter,
+    CallOptions, ClientRecorder, CompletionReference, ConnectError, ConnectOptions, Failure, Listing, ServerParams,
+    Session, SubscriptionFilter,
 };
 use rehearse_conformance::is_named;
 use rehearse_protocol::{Direction, List, Protocol, Trace, Transport, Version};
@@ -18,6 +18,8 @@ use crate::client::ActServer;
 
 /// How many calls are made at once.
 const AT_ONCE: usize = 12;
+/// How many times as long as the calls at once something may take to be sent on.
+const SLOWER: u32 = 5;
 /// How often it is looked whether something has arrived.
 const LOOK: Duration = Duration::from_millis(20);
 /// The case of what is asked after the end of the upstream.
@@ -33,6 +35,16 @@ pub(super) struct Client {
     recorder: ClientRecorder,
     version: Version,
     grace: Duration,
+    /// How long the calls at once took: on a busy machine everything takes longer.
+    slowest: Cell<Duration>,
+}
+
+/// What has passed on both sides.
+pub(super) struct Work {
+    pub(super) clients: Vec<Trace>,
+    pub(super) upstream: Vec<Trace>,
+    /// Whether the gateway answered no longer before the upstream was ended.
+    pub(super) is_lost: bool,
 }
 
 impl Client {
@@ -46,17 +58,11 @@ impl Client {
         let recorder = ClientRecorder::new().with_brief_details();
         let connect = ConnectOptions { recorder: recorder.clone(), ..ConnectOptions::default() };
         let session = Session::connect_with(params, Protocol::Exact(version), connect).await?;
-        Ok(Client { session, recorder, version, grace: options.grace })
+        Ok(Client { session, recorder, version, grace: options.grace, slowest: Cell::default() })
     }
 
     /// Does all that a client can do, with an idle second client beside it, then ends the upstream, and asks once more.
-    /// Returns the traces of the clients and of the upstream.
-    pub(super) async fn work(
-        self,
-        params: &ServerParams,
-        upstream: ActServer,
-        options: &GatewayOptions,
-    ) -> (Vec<Trace>, Vec<Trace>) {
+    pub(super) async fn work(self, params: &ServerParams, upstream: ActServer, options: &GatewayOptions) -> Work {
         let is_shared = params.target.transport() != Transport::Stdio;
         let idle = match is_shared {
             true => Client::connect(params, self.version, options).await.ok(),
@@ -68,18 +74,21 @@ impl Client {
         self.read_all(&resources, &templates).await;
         self.get_all(&prompts).await;
         self.change(&tools).await;
+        let last = self.session.list_partial(List::Tools, 1, CallOptions::default()).await.1;
+        let is_lost = last.is_some_and(|failure| !matches!(failure, Failure::Rpc(_)));
         let upstream = upstream.finish(false).await.traces;
         self.recorder.announce(GONE);
         if let Some(echo) = named(&tools, "echo") {
-            let _ = self.session.call_tool(echo, arguments("gone"), CallOptions::default()).await;
+            let limit = self.session.timeouts().call.max(self.patience());
+            let _ = self.session.call_tool(echo, arguments("gone"), CallOptions::with_timeout(limit)).await;
         }
-        let mut traces = Vec::new();
+        let mut clients = Vec::new();
         for client in [Some(self), idle].into_iter().flatten() {
             let recorder = client.recorder.clone();
             client.session.close().await;
-            traces.push(recorder.trace());
+            clients.push(recorder.trace());
         }
-        (traces, upstream)
+        Work { clients, upstream, is_lost }
     }
 
     /// All lists; those that the gateway does not have are empty.
@@ -114,7 +123,9 @@ impl Client {
             let _ = self.session.call_tool(echo, odd_arguments(), options).await;
             let call =
                 |number| self.session.call_tool(echo, arguments(&format!("at once {number}")), CallOptions::default());
+            let begun = Instant::now();
             join_all((0..AT_ONCE).map(call)).await;
+            self.slowest.set(begun.elapsed());
         }
         if let Some(slow) = named(tools, "slow") {
             let cancel = CancellationToken::new();
@@ -163,10 +174,15 @@ impl Client {
         self.recorder.since(0).iter().filter(received).any(is_it)
     }
 
+    /// How long what is sent on may take.
+    fn patience(&self) -> Duration {
+        self.grace.max(self.slowest.get() * SLOWER)
+    }
+
     /// Waits until something is so, for as long as what is sent on may take.
     async fn wait_until(&self, is_so: impl Fn() -> bool) {
         let begun = Instant::now();
-        while !is_so() && begun.elapsed() < self.grace {
+        while !is_so() && begun.elapsed() < self.patience() {
             sleep(LOOK).await;
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The traces are real: our clients and a mock, with the relay in between. A bad gateway changes one of them.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use rehearse_check::gateway::{GatewayOptions, GatewayTraces, judge_gateway, run_gateway};
@@ -33,6 +33,9 @@ struct BadGateway {
     /// Whether the messages are lost.
     #[serde(default)]
     drop: bool,
+    /// How many seconds pass after each.
+    #[serde(default)]
+    wait: u64,
     /// A message that comes before each.
     before: Option<String>,
     /// What comes after each, with its id.
@@ -66,14 +69,18 @@ fn violated(run: &GatewayTraces) -> BTreeSet<String> {
 
 /// The trace with what a bad gateway makes of it, and whether that is another one.
 fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
-    let (mut out, mut is_changed) = (Trace::default(), false);
+    let (mut out, mut is_changed, mut waited) = (Trace::default(), false, Duration::ZERO);
     let wanted = if bad.sent { Direction::ClientToServer } else { Direction::ServerToClient };
     for event in trace.events() {
         let text = event.frame().filter(|frame| frame.direction == wanted);
         let text =
             text.map(|frame| String::from_utf8_lossy(&frame.bytes).into_owned()).filter(|it| it.contains(&bad.on));
+        let mut event = Event { at: event.at + waited, ..event.clone() };
+        if let EventKind::Frame(frame) = &mut event.kind {
+            frame.at += waited;
+        }
         let Some(text) = text else {
-            out.push_event(event.clone());
+            out.push_event(event);
             continue;
         };
         let frame_of = |direction, text: String| {
@@ -82,6 +89,7 @@ fn changed(trace: &Trace, bad: &BadGateway) -> (Trace, bool) {
         };
         let frame = |text| frame_of(wanted, text);
         is_changed = true;
+        waited += Duration::from_secs(bad.wait);
         if let Some(before) = &bad.before {
             out.push_event(frame(before.clone()));
         }

@@ -2,19 +2,23 @@
 //! client. No section is about what is in between, so most rules are derived from what a result, an error or a
 //! notification of a server is to its client.
 
+mod difference;
+mod pair;
+
 use rehearse_document::text::quoted;
 use rehearse_protocol::List;
 use serde_json::{Map, Value};
 
+use self::{
+    difference::{changed_text, difference, first, loss, lost_members, lost_meta},
+    pair::{Pair, arguments, is_gone, joined, pairs, results, subject},
+};
 use super::Judge;
 use super::common::shown;
 use super::query::elements;
 use crate::{Ask, Call, Connection, EventRef, Evidence, Judgement, Kind, Message};
+pub use pair::is_named;
 
-/// The case of what is asked after the upstream has ended.
-const GONE: &str = "gateway/gone";
-/// The case of a call that its client cancels, in the modern era by leaving its stream.
-const CANCEL: &str = "gateway/cancel";
 const CALL: &str = "tools/call";
 /// The methods that name one item.
 const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
@@ -23,17 +27,18 @@ const OWN_MEMBERS: [&str; 5] = ["_meta", "resultType", "ttlMs", "cacheScope", "n
 /// The members of the result of a call that have checks of their own.
 const CALL_MEMBERS: [&str; 3] = ["content", "structuredContent", "isError"];
 const CONTENT: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
-/// What begins the keys of `_meta` that belong to the protocol, so to one connection.
-const OWN_META: &str = "io.modelcontextprotocol/";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("gateway.request.arrives", |e, j| {
-        for pair in ITEMS.iter().flat_map(|method| pairs(e, method)).filter(|pair| pair.call.has_result()) {
+        for pair in ITEMS.iter().flat_map(|method| known(e, method)).filter(|pair| pair.call.has_result()) {
             j.check_at(pair.upstream.is_some(), pair.name(), pair.places(), || "a result, and nothing at the upstream");
         }
     }),
     ("gateway.request.once", |e, j| {
         let pairs = pairs(e, CALL);
+        if pairs.iter().any(|pair| pair.upstream.is_none()) {
+            return j.untested("the gateway has other names for its tools, or tools of its own");
+        }
         let of_client: Vec<_> = pairs.iter().filter_map(|pair| Some(pair.upstream.as_ref()?.1.request.place)).collect();
         for call in e.upstream.iter().flat_map(|it| it.calls_of(CALL)) {
             let holds =
@@ -53,6 +58,15 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let sent = pair.call.request.at("/params/_meta");
             if let Some(lost) = lost_meta(sent, upstream.request.at("/params/_meta")) {
                 j.check_at(lost.is_empty(), pair.name(), pair.places(), || lost);
+            }
+        }
+    }),
+    ("gateway.result.arrives", |e, j| {
+        for (pair, upstream) in ITEMS.iter().flat_map(|method| joined(e, method)).filter(|(it, _)| !it.is_cancelled()) {
+            if upstream.response.is_some() && !pair.is_slow() {
+                j.check_at(pair.is_answered(), pair.name(), pair.places(), || became(&upstream, &pair.call));
+            } else {
+                j.untested("the answers came too late to be waited for");
             }
         }
     }),
@@ -207,7 +221,8 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("gateway.progress.forwarded", |e, j| {
-        for pair in pairs(e, CALL).iter().filter(|pair| !pair.is_cancelled()) {
+        // Without an answer, more progress may be on its way.
+        for pair in pairs(e, CALL).iter().filter(|pair| pair.call.response.is_some()) {
             let Some((connection, upstream)) = &pair.upstream else { continue };
             let (asked, got) = progress(pair.connection, &pair.call);
             let (passed, sent) = progress(connection, upstream);
@@ -334,166 +349,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
 ];
 
-/// A call of a client, and what the gateway made of it at its upstream.
-struct Pair<'e> {
-    connection: &'e Connection<'e>,
-    call: Call<'e>,
-    upstream: Option<(&'e Connection<'e>, Call<'e>)>,
-}
-
-impl<'e> Pair<'e> {
-    fn name(&self) -> Option<&'e str> {
-        subject(&self.call)
-    }
-
-    /// The frames of both sides: what the client sent, what the upstream got and answered, what the client got.
-    fn places(&self) -> Vec<EventRef> {
-        let upstream = self.upstream.as_ref().map(|(_, call)| call.places()).unwrap_or_default();
-        [self.call.request.place].into_iter().chain(upstream).chain(self.call.response.map(|it| it.place)).collect()
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.call.request.case == Some(CANCEL)
-    }
-}
-
-fn is_gone(call: &Call<'_>) -> bool {
-    call.request.case == Some(GONE)
-}
-
-/// What an item is known by in a request for it.
-fn subject<'e>(call: &Call<'e>) -> Option<&'e str> {
-    ["/params/name", "/params/uri", "/params/ref/name", "/params/ref/uri"].into_iter().find_map(|it| call.text(it))
-}
-
-/// Whether the name of an item at the gateway is that of the upstream, or that with something before or after it.
-pub fn is_named(client: &str, upstream: &str) -> bool {
-    let is_apart = |rest: &str, at: Option<char>| rest.is_empty() || at.is_some_and(|it| !it.is_alphanumeric());
-    client == upstream
-        || client.strip_suffix(upstream).is_some_and(|rest| is_apart(rest, rest.chars().next_back()))
-        || client.strip_prefix(upstream).is_some_and(|rest| is_apart(rest, rest.chars().next()))
-}
-
-/// Each call of a client of a method, with that at the upstream: of the same name, with the same arguments if there is one.
-fn pairs<'e>(e: &'e Evidence<'_>, method: &'e str) -> Vec<Pair<'e>> {
-    let all = e.upstream.iter().flat_map(|connection| connection.calls_of(method).map(move |call| (connection, call)));
-    let mut upstream: Vec<_> = all.collect();
-    let mut pairs = Vec::new();
-    for connection in &e.connections {
-        for call in connection.calls_of(method).filter(|call| !is_gone(call)) {
-            let name = subject(&call).unwrap_or_default();
-            let is_same = |it: &Call<'_>| subject(it).is_some_and(|own| is_named(name, own));
-            let sent = arguments(call.request);
-            let equal = upstream.iter().position(|(_, it)| is_same(it) && arguments(it.request) == sent);
-            let found = equal.or_else(|| upstream.iter().position(|(_, it)| is_same(it)));
-            pairs.push(Pair { connection, call, upstream: found.map(|at| upstream.remove(at)) });
-        }
-    }
-    pairs
-}
-
-/// The pairs of which both sides are there.
-fn joined<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = (Pair<'e>, Call<'e>)> {
-    pairs(e, method).into_iter().filter_map(|pair| {
-        let (_, upstream) = *pair.upstream.as_ref()?;
-        Some((pair, upstream))
-    })
-}
-
-/// The pairs in which the upstream and the client have a result.
-fn results<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = (Pair<'e>, &'e Value, &'e Value)> {
-    joined(e, method).filter_map(|(pair, upstream)| {
-        let (sent, got) = (upstream.result()?, pair.call.result()?);
-        Some((pair, sent, got))
-    })
-}
-
-/// What a client asks for of an item.
-fn arguments(request: &Message<'_>) -> Value {
-    let params = request.params();
-    match params.get("arguments").or_else(|| params.get("argument")) {
-        None | Some(Value::Null) => Value::Object(Map::new()),
-        Some(arguments) => arguments.clone(),
-    }
-}
-
-/// The first place in which two values differ, in words.
-fn difference(at: &str, sent: &Value, got: &Value) -> Option<String> {
-    compared(at, sent, got, true)
-}
-
-/// As [`difference`], but members may be added, such as those that are there by default.
-fn loss(at: &str, sent: &Value, got: &Value) -> Option<String> {
-    compared(at, sent, got, false)
-}
-
-fn compared(at: &str, sent: &Value, got: &Value, counts_added: bool) -> Option<String> {
-    match (sent, got) {
-        (Value::Object(sent), Value::Object(got)) => {
-            let keys = sent.keys().chain(got.keys().filter(|key| !sent.contains_key(*key)));
-            let member = |object: &Map<String, Value>, key: &str| object.get(key).cloned();
-            first(keys.map(|key| {
-                let at = format!("{at}.{key}");
-                match (member(sent, key), member(got, key)) {
-                    (Some(sent), Some(got)) => compared(&at, &sent, &got, counts_added),
-                    (Some(sent), None) => Some(format!("`{at}` is gone, it was {}", shown(&sent))),
-                    (None, got) => got.filter(|_| counts_added).map(|got| format!("`{at}` was added: {}", shown(&got))),
-                }
-            }))
-        }
-        (Value::Array(sent), Value::Array(got)) if sent.len() == got.len() => first(
-            sent.iter()
-                .zip(got)
-                .enumerate()
-                .map(|(n, (sent, got))| compared(&format!("{at}[{n}]"), sent, got, counts_added)),
-        ),
-        (Value::Number(one), Value::Number(other)) if whole(one).is_some() && whole(one) == whole(other) => None,
-        (Value::String(sent), Value::String(got)) => changed_text(sent, got).map(|wrong| format!("`{at}`: {wrong}")),
-        _ if sent == got => None,
-        _ => Some(format!("`{at}`: {} became {}", shown(sent), shown(got))),
-    }
-}
-
-/// A whole number, however it is written.
-fn whole(number: &serde_json::Number) -> Option<i128> {
-    let float = || number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() < 1e30).map(|it| it as i128);
-    number.as_i128().or_else(float)
-}
-
-fn changed_text(sent: &str, got: &str) -> Option<String> {
-    if sent == got {
-        return None;
-    }
-    let at = sent.chars().zip(got.chars()).take_while(|(one, other)| one == other).count();
-    let rest = |text: &str| quoted(&text.chars().skip(at.saturating_sub(10)).take(60).collect::<String>(), 80);
-    Some(format!(
-        "{} characters became {}, from {at} on: {} became {}",
-        sent.chars().count(),
-        got.chars().count(),
-        rest(sent),
-        rest(got)
-    ))
-}
-
-fn first<T>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
-    all.find_map(|it| it)
-}
-
-/// The keys of `_meta` that are another's, and were lost or changed; `None` if there were none.
-fn lost_meta(sent: &Value, got: &Value) -> Option<String> {
-    let is_own = |key: &str| key.starts_with(OWN_META) || key == "progressToken";
-    lost_members(sent, got, is_own)
-}
-
-/// The members that were lost or changed, but for some, in words; `None` if there were none.
-fn lost_members(sent: &Value, got: &Value, is_left_out: impl Fn(&str) -> bool) -> Option<String> {
-    let mut members = sent.as_object()?.iter().filter(|(key, _)| !is_left_out(key)).peekable();
-    members.peek()?;
-    let wrong = members.map(|(key, value)| match got.get(key) {
-        None => Some(format!("`{key}` is gone, it was {}", shown(value))),
-        Some(other) => loss(key, value, other),
-    });
-    Some(first(wrong).unwrap_or_default())
+/// The calls of clients for items that the upstream lists.
+fn known<'e>(e: &'e Evidence<'_>, method: &'e str) -> impl Iterator<Item = Pair<'e>> {
+    let listed = List::of_item_method(method).map(|list| items(&e.upstream, list)).unwrap_or_default();
+    let is_listed =
+        move |pair: &Pair<'_>| listed.iter().any(|(it, _)| pair.name().is_some_and(|name| is_named(name, it.0)));
+    pairs(e, method).into_iter().filter(is_listed)
 }
 
 /// What the upstream and the client have as an answer, in words.
