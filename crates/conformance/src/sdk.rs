@@ -30,6 +30,9 @@ struct Fingerprint {
     /// Whether nothing but the SDK says this. Of what is neither this nor weak, two must be seen.
     #[serde(default)]
     sure: bool,
+    /// What it is a form of: several forms of one thing are seen as one.
+    #[serde(default, rename = "trait")]
+    form_of: Option<String>,
 }
 
 static FINGERPRINTS: LazyLock<Vec<Fingerprint>> = LazyLock::new(|| {
@@ -68,7 +71,11 @@ pub fn sdks<'t>(traces: impl IntoIterator<Item = &'t Trace>, direction: Directio
 fn shown(messages: &[&Value]) -> BTreeSet<&'static str> {
     let seen: Vec<_> =
         FINGERPRINTS.iter().filter(|it| !it.weak && messages.iter().any(|message| it.is_of(message))).collect();
-    let is_known = |it: &&&Fingerprint| it.sure || seen.iter().filter(|other| other.sdk == it.sdk).count() > 1;
+    let forms = |it: &Fingerprint| {
+        let own = seen.iter().filter(|other| other.sdk == it.sdk);
+        own.enumerate().map(|(at, it)| it.form_of.clone().unwrap_or_else(|| at.to_string())).collect::<BTreeSet<_>>()
+    };
+    let is_known = |it: &&&Fingerprint| it.sure || forms(it).len() > 1;
     seen.iter().filter(is_known).map(|fingerprint| fingerprint.sdk.as_str()).collect()
 }
 
@@ -197,6 +204,15 @@ mod tests {
             answered(r#"{"code":-32602,"message":"Invalid request parameters","data":""}"#),
             ["Python SDK"].into()
         );
+        let method_as_data = |method: &str| {
+            let mut trace = Trace::default();
+            let error = format!(r#"{{"code":-32601,"message":"Method not found","data":"{method}"}}"#);
+            let text = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{error}}}"#);
+            trace.push_frame(Duration::ZERO, Direction::ClientToServer, text.into());
+            trace
+        };
+        let traces = [method_as_data("ping"), method_as_data("rehearse/unknown")];
+        assert_eq!(super::sdks(&traces, Direction::ClientToServer), [].into(), "two forms of one thing");
         for of_others in
             ["-32601,\"message\":\"Method not found\"", "-32602,\"message\":\"Invalid request parameters\""]
         {

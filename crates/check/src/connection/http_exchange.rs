@@ -43,8 +43,9 @@ impl ProbeConnection {
         self.note_session(number);
         self.last_head = self.head(number);
         let is_accepted = self.last_head.as_ref().is_some_and(|(status, _)| *status < 300);
-        self.is_refused |=
-            !self.is_open && self.last_head.as_ref().is_some_and(|(status, _)| matches!(status, 429 | 503));
+        self.is_refused |= !self.is_open
+            && id.is_some()
+            && self.last_head.as_ref().is_some_and(|(status, _)| matches!(status, 429 | 503));
         self.may_be_unread = has_body && !is_accepted;
         let has_nothing = message.is_none() && !self.has_status(number);
         self.has_status |= !has_nothing;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::query::{Calls, Parts, Query, elements};
 pub(super) use crate::silence::{NOT_DUE, is_alive_after, is_due};
-use crate::{Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Kind, Material, Message, case::is_case};
+use crate::{Ask, Call, Connection, EventRef, Evidence, HttpExchange, Judgement, Material, Message, case::is_case};
 
 /// The member with the items of a list, and the member that names an item.
 pub(super) fn keys(method: &str) -> (&'static str, &'static str) {
@@ -112,8 +112,10 @@ fn excuse_of_plain(evidence: &Evidence<'_>, call: &Call<'_>) -> Option<&'static 
     let is_too_old = evidence.version < Version::V2025_06_18 || !asked_any;
     let is_too_old = is_too_old && call.error_code() == Some(-32600);
     // A server that asks a client which cannot be asked may pass its refusal on.
-    let mut on_the_way = connection(evidence, call.request.place).into_iter().flat_map(|it| it.on_the_way(call));
-    let has_asked = on_the_way.any(|it| it.kind == Kind::Request);
+    let has_asked = connection(evidence, call.request.place).is_some_and(|it| {
+        let is_refused = |ask: &Ask<'_>| ask.responses.iter().any(|answer| answer.error().is_some());
+        it.asks().any(|ask| is_refused(&ask) && it.on_the_way(call).any(|on| on.place == ask.request.place))
+    });
     let mut is_excused = || is_too_old || (call.has_error() && (has_asked || works.any(is_same)));
     excuse(call).or_else(|| is_excused().then_some(NEEDS_CAPABILITY))
 }
@@ -397,7 +399,7 @@ mod tests {
         let hello = r#"{"jsonrpc":"2.0","id":0,"result":{"capabilities":{"resources":{"subscribe":true}}}}"#;
         let ask = r#"{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":{}}"#;
         let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
-        let verdict = |question: Option<&str>| {
+        let verdict = |question: Option<&str>, answer: Option<&str>| {
             let mut trace = Trace::default();
             let mut push = |direction, text: &str| {
                 trace.push_frame(Duration::ZERO, direction, bytes::Bytes::copy_from_slice(text.as_bytes()));
@@ -406,12 +408,16 @@ mod tests {
             push(came, hello);
             push(sent, subscribe);
             question.into_iter().for_each(|question| push(came, question));
+            answer.into_iter().for_each(|answer| push(sent, answer));
             push(came, r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#);
             let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
             let check = checks().iter().find(|it| it.id == "life.caps.subscribe-works").expect("the check");
             check.judge(&evidence).verdict
         };
-        assert_eq!(verdict(None), CheckVerdict::Warn);
-        assert_eq!(verdict(Some(ask)), CheckVerdict::NotTested);
+        let refusal = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found"}}"#;
+        let pong = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+        assert_eq!(verdict(None, None), CheckVerdict::Warn);
+        assert_eq!(verdict(Some(ask), Some(refusal)), CheckVerdict::NotTested);
+        assert_eq!(verdict(Some(ask), Some(pong)), CheckVerdict::Warn, "the question was answered");
     }
 }

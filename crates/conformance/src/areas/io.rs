@@ -249,8 +249,10 @@ fn exit_limit(evidence: &Evidence<'_>) -> Duration {
 /// How long the process of a trace took to say something.
 fn start(trace: &Trace) -> Option<Duration> {
     let is_start = |event: &&Event| matches!(event.kind, EventKind::Process(ProcessEvent::Started { .. }));
-    let first = trace.frames().find(|frame| frame.direction == Direction::ServerToClient)?;
-    first.at.checked_sub(trace.events().find(is_start)?.at)
+    let is_open = |event: &&Event| !matches!(event.kind, EventKind::Process(ProcessEvent::InputClosed));
+    let events = || trace.events().take_while(is_open);
+    let first = events().filter_map(Event::frame).find(|frame| frame.direction == Direction::ServerToClient)?;
+    first.at.checked_sub(events().find(is_start)?.at)
 }
 
 fn exit_time(connection: &Connection<'_>) -> Option<Duration> {
