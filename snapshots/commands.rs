@@ -91,7 +91,7 @@ fn typed(block: &Block) -> Vec<(usize, String)> {
     commands
 }
 
-/// Somebody who types what a page says.
+/// A reader who types what a page says.
 struct Reader {
     folder: tempfile::TempDir,
     /// Where the servers of the page really are.

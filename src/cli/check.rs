@@ -198,7 +198,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         }
         None => block_on_guarded(args.check(&servers, &sinks, &profiles, &mut checked))?,
     };
-    report.conclude(&mut checked, baseline, args.versions.is_empty(), is_interrupted)?;
+    report.conclude(&mut checked, baseline, args.is_of_all(), is_interrupted)?;
     let exit = report.write(checked)?;
     sinks.finish()?;
     Ok(exit)
@@ -222,6 +222,11 @@ impl CheckArgs {
             events: None,
             record_sink: RecordSink::default(),
         }
+    }
+
+    /// Whether every version is checked.
+    fn is_of_all(&self) -> bool {
+        self.versions.is_empty() || self.versions.iter().any(|it| matches!(it, CheckedVersions::All))
     }
 
     fn wanted_versions(&self) -> Vec<Version> {
@@ -279,7 +284,7 @@ impl CheckArgs {
             let Some(run) = progress.watch(&mut job, checking, &mut events, show).await else { return Ok(true) };
             let mut result = run.checked;
             result.profiles = {
-                let (deployed_at, is_of_all) = (self.deployed_at.as_ref(), self.versions.is_empty());
+                let (deployed_at, is_of_all) = (self.deployed_at.as_ref(), self.is_of_all());
                 profiles::judge(profiles, deployed_at, is_of_all, server, &result, &run.traces)
             };
             (result.again, result.place) = (again.command(server), repository::place(server));

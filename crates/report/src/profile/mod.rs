@@ -59,7 +59,7 @@ pub enum Fit {
     Works,
     /// A part is lost, cut or changed.
     Degraded,
-    /// Nobody knows whether it can be used.
+    /// It is not known whether it can be used.
     Unknown,
     /// The server, or all that it offers, cannot be used.
     Blocked,
