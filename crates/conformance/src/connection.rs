@@ -430,6 +430,12 @@ impl<'t> Connection<'t> {
         self.end().saturating_sub(message.time)
     }
 
+    /// How long the slowest answer took.
+    pub fn slowest_answer(&self) -> Duration {
+        let took = |call: &Call<'_>| Some(call.response?.time.saturating_sub(call.request.time));
+        self.calls().filter_map(|call| took(&call)).max().unwrap_or_default()
+    }
+
     /// How long the server said nothing at all after a message, at the end.
     pub(crate) fn silence_after(&self, message: &Message<'_>) -> Duration {
         let last = self.messages.iter().rfind(|it| it.is_from_server());

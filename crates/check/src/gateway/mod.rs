@@ -31,6 +31,9 @@ const UPSTREAM: &str = include_str!("../../gateway/upstream.yaml");
 /// The newest version of each era.
 const VERSIONS: [Version; 2] = [Version::LATEST, Version::LATEST_LEGACY];
 
+/// The check that looks at every call.
+const ARRIVES: &str = "gateway.request.arrives";
+
 /// The traces of both sides of a gateway in one version.
 #[derive(Debug)]
 pub struct GatewayTraces {
@@ -100,20 +103,24 @@ fn judge(options: &GatewayOptions, run: &GatewayTraces, checked: &mut CheckedSer
     let evidence = Evidence::new(&clients, run.version, run.transport, facts).with_upstream(&upstream, of_upstream);
     let wanted = checks_of(Role::Gateway).filter(|check| options.is_selected(&check.id));
     let outcomes = judge_selected(&evidence, wanted);
+    let is_compared = outcomes.iter().any(|(check, it)| check.id == ARRIVES && it.judgement.exercised > 0);
+    let is_meant = options.is_selected(ARRIVES);
+    let untried = format!("{}: no call could be compared: the clients see no tool of the upstream", run.version);
+    checked.untried.extend((is_meant && !is_compared).then_some(untried));
     checked.versions.push(checked_version(&[clients, upstream].concat(), run.version, &outcomes));
 }
 
 /// What the gateway does as a server or as a client, whatever is on its other side; `None` if nothing of it was tested.
 fn side(options: &GatewayOptions, runs: &[GatewayTraces], role: Role) -> Option<CheckedServer> {
     let (own, other, word) = match role {
-        Role::Client => (traces(runs, |run| &run.upstream), traces(runs, |run| &run.clients), "as a client"),
-        _ => (traces(runs, |run| &run.clients), traces(runs, |run| &run.upstream), "as a server"),
+        Role::Client => (recorded(runs, |run| &run.upstream), recorded(runs, |run| &run.clients), "as a client"),
+        _ => (recorded(runs, |run| &run.clients), recorded(runs, |run| &run.upstream), "as a server"),
     };
-    let mut checked = CheckedServer::new(format!("{} {word}", options.target()), own.first()?.transport()?);
+    let mut checked = CheckedServer::new(format!("{} {word}", options.target()), own.first()?.trace.transport()?);
     // What passes through is not its own.
     let passed: BTreeSet<_> =
-        judged(&other, role).flat_map(|it| it.outcomes).filter(is_violated).map(|(it, _)| &it.id).collect();
-    for mut version in judged(&own, role) {
+        judged(other, role).flat_map(|it| it.outcomes).filter(is_violated).map(|(it, _)| &it.id).collect();
+    for mut version in judged(own, role) {
         version.outcomes.retain(|(check, outcome)| {
             let is_meant = options.is_selected(&check.id) && !passed.contains(&check.id) && check.area() != "io";
             is_meant && (role == Role::Client || check.is_passive()) && outcome.verdict != CheckVerdict::NotTested
@@ -126,13 +133,19 @@ fn side(options: &GatewayOptions, runs: &[GatewayTraces], role: Role) -> Option<
     checked.versions.iter().any(|it| !it.checks.is_empty()).then_some(checked)
 }
 
-fn traces(runs: &[GatewayTraces], of: impl Fn(&GatewayTraces) -> &Vec<Trace>) -> Vec<&Trace> {
-    runs.iter().flat_map(of).collect()
+/// One side in all runs. A connection that does not show its version has that of the others of its run.
+fn recorded(runs: &[GatewayTraces], of: impl Fn(&GatewayTraces) -> &Vec<Trace>) -> Vec<Recorded<'_>> {
+    let of_run = |run| {
+        let traces = of(run);
+        let spoken: BTreeSet<_> = traces.iter().flat_map(Evidence::versions).collect();
+        let asked = spoken.first().copied().filter(|_| spoken.len() == 1);
+        traces.iter().map(move |trace| Recorded { trace, asked })
+    };
+    runs.iter().flat_map(of_run).collect()
 }
 
-fn judged<'t>(traces: &[&'t Trace], role: Role) -> impl Iterator<Item = JudgedVersion<'t>> {
-    let transport = traces.iter().find_map(|trace| trace.transport()).unwrap_or(Transport::Http);
-    let recorded = traces.iter().map(|trace| Recorded { trace, asked: None });
+fn judged(recorded: Vec<Recorded<'_>>, role: Role) -> impl Iterator<Item = JudgedVersion<'_>> {
+    let transport = recorded.iter().find_map(|it| it.trace.transport()).unwrap_or(Transport::Http);
     judge_recorded(recorded, transport, &Facts { role, is_local: true, ..Facts::default() }).versions.into_iter()
 }
 

@@ -54,6 +54,12 @@ pub enum GatewayError {
     /// No port is free for it.
     #[error("no port is free: {0}")]
     Port(#[from] std::io::Error),
+    /// Its command has a placeholder that stands for nothing.
+    #[error(
+        "{0:?} has a placeholder that is unknown or not a word of its own; there are {{upstream_url}}, \
+         {{upstream_sse_url}}, {{upstream_config}}, {{upstream_line}}, {{upstream_command}}, {{port}} and {{url}}"
+    )]
+    Placeholder(String),
     /// The address of its clients cannot be used.
     #[error("{0:?} is not a URL with a host")]
     Url(String),

@@ -49,7 +49,10 @@ pub(super) async fn start(options: &GatewayOptions, upstream: &ActServer) -> Res
         });
         vec![filled]
     };
-    let mut command = options.command.iter().flat_map(filled);
+    let mut command = options.command.iter().flat_map(filled).collect::<Vec<_>>().into_iter();
+    if let Some(word) = command.as_slice().iter().find(|word| word.contains("{upstream_")) {
+        return Err(GatewayError::Placeholder(word.clone()));
+    }
     let program = command.next();
     let env = variables.iter().map(|(name, value)| ((*name).to_owned(), text(value))).collect();
     let spec = program.map(|program| CommandSpec { program, args: command.collect(), env, ..CommandSpec::default() });

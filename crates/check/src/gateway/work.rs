@@ -20,6 +20,10 @@ use crate::client::ActServer;
 const AT_ONCE: usize = 12;
 /// How many times as long as the calls at once something may take to be sent on.
 const SLOWER: u32 = 5;
+/// How long a gateway may answer with a server error at first.
+const READY: Duration = Duration::from_secs(10);
+/// How long after a server error the handshake is tried again.
+const AGAIN: Duration = Duration::from_millis(250);
 /// How often it is looked whether something has arrived.
 const LOOK: Duration = Duration::from_millis(20);
 /// The case of what is asked after the end of the upstream.
@@ -55,10 +59,21 @@ impl Client {
         version: Version,
         options: &GatewayOptions,
     ) -> Result<Client, ConnectError> {
-        let recorder = ClientRecorder::new().with_brief_details();
-        let connect = ConnectOptions { recorder: recorder.clone(), ..ConnectOptions::default() };
-        let session = Session::connect_with(params, Protocol::Exact(version), connect).await?;
-        Ok(Client { session, recorder, version, grace: options.grace, slowest: Cell::default() })
+        let begun = Instant::now();
+        loop {
+            let recorder = ClientRecorder::new().with_brief_details();
+            let connect = ConnectOptions { recorder: recorder.clone(), ..ConnectOptions::default() };
+            match Session::connect_with(params, Protocol::Exact(version), connect).await {
+                // Some open their port before they have reached their upstream.
+                Err(ConnectError::Http { status: 500.., .. }) if begun.elapsed() < READY.min(options.start_timeout) => {
+                    sleep(AGAIN).await;
+                }
+                session => {
+                    let (grace, slowest) = (options.grace, Cell::default());
+                    return Ok(Client { session: session?, recorder, version, grace, slowest });
+                }
+            }
+        }
     }
 
     /// Does all that a client can do, with an idle second client beside it, then ends the upstream, and asks once more.

@@ -5,6 +5,8 @@
 mod difference;
 mod pair;
 
+use std::collections::HashSet;
+
 use rehearse_document::text::quoted;
 use rehearse_protocol::List;
 use serde_json::{Map, Value};
@@ -16,14 +18,14 @@ use self::{
 use super::Judge;
 use super::common::shown;
 use super::query::elements;
-use crate::{Ask, Call, Connection, EventRef, Evidence, Judgement, Kind, Message};
+use crate::{Ask, Call, Connection, EventRef, Evidence, Judgement, Kind, Level, Message};
 pub use pair::is_named;
 
 const CALL: &str = "tools/call";
 /// The methods that name one item.
 const ITEMS: [&str; 4] = [CALL, "resources/read", "prompts/get", "completion/complete"];
 /// The members of results that each connection has of its own.
-const OWN_MEMBERS: [&str; 5] = ["_meta", "resultType", "ttlMs", "cacheScope", "nextCursor"];
+const OWN_MEMBERS: [&str; 6] = ["_meta", "resultType", "requestState", "ttlMs", "cacheScope", "nextCursor"];
 /// The members of the result of a call that have checks of their own.
 const CALL_MEMBERS: [&str; 3] = ["content", "structuredContent", "isError"];
 const CONTENT: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
@@ -51,6 +53,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let [sent, got] = [&pair.call, &upstream].map(|call| arguments(call.request));
             let wrong = difference("arguments", &sent, &got);
             j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+            let given = |call: &Call<'_>| call.request.params().get("inputResponses").cloned();
+            if let (Some(sent), Some(got)) = (given(&pair.call), given(&upstream)) {
+                let wrong = difference("inputResponses", &sent, &got);
+                j.check_at(wrong.is_none(), pair.name(), pair.places(), || wrong.unwrap_or_default());
+            }
         }
     }),
     ("gateway.request.meta", |e, j| {
@@ -63,10 +70,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("gateway.result.arrives", |e, j| {
         for (pair, upstream) in ITEMS.iter().flat_map(|method| joined(e, method)).filter(|(it, _)| !it.is_cancelled()) {
-            if upstream.response.is_some() && !pair.is_slow() {
+            if upstream.response.is_some() {
                 j.check_at(pair.is_answered(), pair.name(), pair.places(), || became(&upstream, &pair.call));
-            } else {
-                j.untested("the answers came too late to be waited for");
+                // It may only be slow.
+                j.at_level_if(pair.is_slow(), Level::Info);
             }
         }
     }),
@@ -111,7 +118,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("gateway.content.blocks", |e, j| {
-        for (pair, sent, got) in results(e, CALL).filter(|(_, sent, _)| sent["content"].is_array()) {
+        for (pair, sent, got) in alike(e).filter(|(_, sent, _)| sent["content"].is_array()) {
             let known = |it: &&str| CONTENT.contains(it);
             let [sent, got] = [sent, got].map(|result| types(result).filter(known).collect::<Vec<_>>().join(", "));
             j.check_at(sent == got, pair.name(), pair.places(), || format!("blocks of {sent:?} became {got:?}"));
@@ -136,9 +143,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("gateway.content.unknown-type", |e, j| {
-        for (pair, sent, got) in results(e, CALL) {
+        for (pair, sent, got) in alike(e) {
             for block in elements(&sent["content"]).filter(|block| !is_known(block)) {
-                let holds = elements(&got["content"]).any(|it| it == block);
+                let holds = elements(&got["content"]).any(|it| loss("", block, it).is_none());
                 j.check_at(holds, pair.name(), pair.places(), || format!("no block {}", shown(block)));
             }
         }
@@ -162,8 +169,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for list in List::ALL {
             let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
             let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
-            let missing =
-                first_reading(&upstream).filter(|(name, _)| !client.iter().any(|(it, _)| is_named(it.0, name.0)));
+            if let (false, Some(page)) = (is_read_to_the_end(&e.upstream, list), unread(&e.upstream, list)) {
+                let is_whole = is_read_to_the_end(&e.connections, list);
+                j.check_at(!is_whole, Some(list.method()), page.places(), || "a page of the upstream that is not read");
+            }
+            let missing = first_reading(&upstream).filter(|(name, _)| seen(&client, name.0).is_none());
             let missing: Vec<_> = missing.map(|(name, _)| name.0).collect();
             j.check_at(missing.is_empty(), Some(list.method()), of_client.places(), || {
                 format!("{} missing: {}", missing.len(), some(&missing))
@@ -174,8 +184,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for list in List::ALL {
             let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
             let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
-            let added = client.iter().filter(|(name, _)| !upstream.iter().any(|(it, _)| is_named(name.0, it.0)));
-            let mut added: Vec<_> = added.map(|(name, _)| name.0).collect();
+            let known: HashSet<_> =
+                upstream.iter().filter_map(|(it, _)| seen(&client, it.0)).map(|((name, _), _)| *name).collect();
+            let mut added: Vec<_> =
+                client.iter().map(|(name, _)| name.0).filter(|name| !known.contains(name)).collect();
             added.dedup();
             j.check_at(added.is_empty(), Some(list.method()), of_client.places(), || {
                 format!("{} that no upstream has: {}", added.len(), some(&added))
@@ -244,8 +256,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("gateway.log.forwarded", |e, j| {
-        let (sent, got) =
-            (notified(&e.upstream, "notifications/message"), notified(&e.connections, "notifications/message"));
+        let (sent, got) = (notified(&e.upstream, "notifications/message"), told(e, "notifications/message"));
         let has_asked = e.calls_of("logging/setLevel").any(|call| call.has_result()) || e.is_modern();
         for message in sent.iter().filter(|_| has_asked) {
             let is_same = |it: &&Message<'_>| {
@@ -259,14 +270,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let declared = |list: List| e.facts.declares(&format!("{}/listChanged", list.capability()));
         for list in List::ALL.into_iter().filter(|list| declared(*list)) {
             let Some(sent) = notified(&e.upstream, list.change()).first().copied() else { continue };
-            let holds = !notified(&e.connections, list.change()).is_empty();
+            let holds = !told(e, list.change()).is_empty();
             j.check_at(holds, Some(list.change()), vec![sent.place], || "no notification to the client");
         }
         let updated = "notifications/resources/updated";
         if e.calls_of("resources/subscribe").any(|call| call.has_result())
             && let Some(sent) = notified(&e.upstream, updated).first()
         {
-            let holds = !notified(&e.connections, updated).is_empty();
+            let holds = !told(e, updated).is_empty();
             j.check_at(holds, Some(updated), vec![sent.place], || "no notification to the client");
         }
     }),
@@ -375,9 +386,14 @@ fn texts(block: &Value) -> Option<&str> {
     block.get("text").or_else(|| block.pointer("/resource/text"))?.as_str()
 }
 
+/// The results of calls that are errors on both sides or on none.
+fn alike<'e>(e: &'e Evidence<'_>) -> impl Iterator<Item = (Pair<'e>, &'e Value, &'e Value)> {
+    results(e, CALL).filter(|(_, sent, got)| (sent["isError"] == true) == (got["isError"] == true))
+}
+
 /// Compares each block of a known type with that of the client: the same in the order of its type.
 fn compare_blocks(e: &Evidence<'_>, j: &mut Judgement, wrong: impl Fn(&Value, &Value) -> Option<String>) {
-    for (pair, sent, got) in results(e, CALL) {
+    for (pair, sent, got) in alike(e) {
         let blocks = CONTENT.iter().flat_map(|kind| {
             let own = move |result: &'_ Value| {
                 elements(&result["content"]).filter(move |it| it["type"] == *kind).cloned().collect::<Vec<_>>()
@@ -414,6 +430,27 @@ fn items<'e>(connections: &'e [Connection<'_>], list: List) -> Vec<Item<'e>> {
     items.collect()
 }
 
+/// The item of the gateway that is an item of the upstream: that of the same name, if there is one.
+fn seen<'i, 'e>(client: &'i [Item<'e>], upstream: &str) -> Option<&'i Item<'e>> {
+    let of = |is_it: &dyn Fn(&str) -> bool| client.iter().find(|((name, _), _)| is_it(name));
+    of(&|name| name == upstream).or_else(|| of(&|name| is_named(name, upstream)))
+}
+
+/// Whether a list was read up to a page without another one.
+fn is_read_to_the_end(connections: &[Connection<'_>], list: List) -> bool {
+    let mut pages = connections.iter().flat_map(|it| it.calls_of(list.method())).filter_map(|call| call.result());
+    pages.any(|page| page["nextCursor"].is_null())
+}
+
+/// The answer of a list with a cursor that no request has.
+fn unread<'e>(connections: &'e [Connection<'_>], list: List) -> Option<Call<'e>> {
+    let calls = || connections.iter().flat_map(|it| it.calls_of(list.method()));
+    let is_read = |cursor: &Value| calls().any(|call| call.request.at("/params/cursor") == cursor);
+    let has_more =
+        |call: &Call<'_>| call.result().is_some_and(|it| it["nextCursor"].is_string() && !is_read(&it["nextCursor"]));
+    calls().find(has_more)
+}
+
 /// The items up to the second request for a first page.
 fn first_reading<'i, 'e>(items: &'i [Item<'e>]) -> impl Iterator<Item = &'i Item<'e>> {
     let mut begun: Option<EventRef> = None;
@@ -434,7 +471,7 @@ fn compare_items(e: &Evidence<'_>, j: &mut Judgement, is_meant: impl Fn(&str) ->
     for list in List::ALL {
         let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
         for ((name, item), call) in first_reading(&upstream) {
-            let Some(((own, got), seen)) = client.iter().find(|(it, _)| is_named(it.0, name)) else { continue };
+            let Some(((own, got), seen)) = seen(&client, name) else { continue };
             let is_left_out = |key: &str| !is_meant(key) || OWN_MEMBERS.contains(&key);
             let lost = lost_members(item, got, is_left_out);
             let meta = is_meant("_meta").then(|| lost_meta(&item["_meta"], &got["_meta"])).flatten();
@@ -471,15 +508,26 @@ fn progress(connection: &Connection<'_>, call: &Call<'_>) -> (bool, Vec<String>)
     (!token.is_null(), connection.received().filter(own).map(text).collect())
 }
 
-/// Whether the client of a connection has cancelled a call: by a notification, or by the end of its stream.
+/// Whether the client of a connection has cancelled a call: by a notification, or by the end of its stream or process.
 fn is_cancelled(connection: &Connection<'_>, call: &Call<'_>) -> bool {
-    let has_closed = || call.response.is_none() && call.http.is_some_and(|http| http.is_whole == Some(false));
+    let has_closed = || match call.http {
+        Some(http) => http.is_whole == Some(false),
+        None => connection.input_closed.is_some() || connection.closed.is_some(),
+    };
+    let has_closed = || call.response.is_none() && has_closed();
     connection.cancellations(call.request).next().is_some() || has_closed()
 }
 
 /// The notifications of the servers of a method.
 fn notified<'e, 't>(connections: &'e [Connection<'t>], method: &str) -> Vec<&'e Message<'t>> {
     connections.iter().flat_map(Connection::received).filter(|it| it.method() == Some(method)).collect()
+}
+
+/// The notifications to the client that works: another one, which only listens, gets its own.
+fn told<'e, 't>(e: &'e Evidence<'t>, method: &str) -> Vec<&'e Message<'t>> {
+    let works = |it: &&'e Connection<'t>| it.calls_of(CALL).next().is_some();
+    let received = e.connections.iter().filter(works).flat_map(Connection::received);
+    received.filter(|it| it.method() == Some(method)).collect()
 }
 
 /// The questions of the upstream that a client can be asked.

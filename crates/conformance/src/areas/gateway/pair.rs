@@ -1,5 +1,7 @@
 //! The calls of clients, each with that at the upstream.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::{Call, Connection, EventRef, Evidence, Message};
@@ -26,10 +28,10 @@ impl<'e> Pair<'e> {
         self.call.response.is_some() || self.call.status().is_some_and(|status| status >= 400)
     }
 
-    /// Whether its client has not waited three times as long as for its slowest answer: the gateway may only be slow.
+    /// Whether its client has not waited three times as long as for its slowest call: the gateway may only be slow.
     pub(super) fn is_slow(&self) -> bool {
         let took = |call: &Call<'_>| Some(call.response?.time.saturating_sub(call.request.time));
-        let slowest = self.connection.calls().filter_map(|call| took(&call)).max().unwrap_or_default();
+        let slowest = self.connection.calls_of(self.call.method()).filter_map(|it| took(&it)).max().unwrap_or_default();
         let given_up = self.connection.cancellations(self.call.request).next();
         let waited = given_up.map_or_else(
             || self.connection.waited(self.call.request),
@@ -70,11 +72,15 @@ pub fn is_named(client: &str, upstream: &str) -> bool {
 pub(super) fn pairs<'e>(e: &'e Evidence<'_>, method: &'e str) -> Vec<Pair<'e>> {
     let all = e.upstream.iter().flat_map(|connection| connection.calls_of(method).map(move |call| (connection, call)));
     let mut upstream: Vec<_> = all.collect();
+    let own: HashSet<_> =
+        e.connections.iter().flat_map(|it| it.calls_of(method)).filter_map(|call| subject(&call)).collect();
     let mut pairs = Vec::new();
     for connection in &e.connections {
         for call in connection.calls_of(method).filter(|call| !is_gone(call)) {
             let name = subject(&call).unwrap_or_default();
-            let is_same = |it: &Call<'_>| subject(it).is_some_and(|own| is_named(name, own));
+            // One of another name is another one, if the gateway has this name too.
+            let is_same =
+                |it: &Call<'_>| subject(it).is_some_and(|it| it == name || (is_named(name, it) && !own.contains(it)));
             let sent = arguments(call.request);
             let equal = upstream.iter().position(|(_, it)| is_same(it) && arguments(it.request) == sent);
             let found = equal.or_else(|| upstream.iter().position(|(_, it)| is_same(it)));
