@@ -106,6 +106,9 @@ pub(super) struct CheckArgs {
     /// With --profile: where cloud hosts will find the server
     #[arg(long, hide_short_help = true, value_name = "URL", requires = "profiles")]
     deployed_at: Option<Url>,
+    /// Also say what a server of an older version has to do for 2026-07-28
+    #[arg(long, hide_short_help = true)]
+    migrate: bool,
     /// Also count violations that come from an SDK
     #[arg(long, hide_short_help = true)]
     sdk: bool,
@@ -216,6 +219,7 @@ impl CheckArgs {
             varied_prompts: self.varied_prompts.clone(),
             tokens: self.tokens(),
             counts_sdk: self.sdk,
+            migrates: self.migrate,
             counts_harm: self.safety,
             seed: self.report.seed,
             checks: self.report.only.clone(),

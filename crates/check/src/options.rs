@@ -44,6 +44,8 @@ pub struct CheckOptions {
     pub tokens: Tokens,
     /// Whether violations count that come from an SDK, whatever the author of the server does.
     pub counts_sdk: bool,
+    /// Whether it is said what has to be done for the newest version.
+    pub migrates: bool,
     /// Whether harm counts as a failure or a warning, not only as information.
     pub counts_harm: bool,
     /// The seed of names and ids.
@@ -113,6 +115,7 @@ impl Default for CheckOptions {
             varied_prompts: Vec::new(),
             tokens: Tokens::default(),
             counts_sdk: false,
+            migrates: false,
             counts_harm: false,
             seed: 1,
             checks: Vec::new(),

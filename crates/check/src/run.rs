@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 use rehearse_client::{ConnectError, ServerParams};
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Confirmation, Evidence, Facts, Judgement, Material, MoreTools, attribute, cases,
-    judge_selected, sdks,
+    judge_selected, migration, sdks,
 };
-use rehearse_protocol::{Direction, Era, Trace, Transport, Version};
-use rehearse_report::check::{CheckedServer, UnansweredVersion, UncalledTool};
+use rehearse_protocol::{Direction, Era, EventKind, Trace, Transport, Version};
+use rehearse_report::check::{CheckedServer, Migration, UnansweredVersion, UncalledTool};
 use tokio::time::Instant;
 
 use crate::{
@@ -54,6 +54,7 @@ struct VersionRun {
     outcomes: Vec<(&'static Check, CheckOutcome)>,
     /// The tools that may be called and were not.
     uncalled: Vec<UncalledTool>,
+    migration: Option<Migration>,
 }
 
 /// Checks a server in all versions that it speaks. The result of one that cannot be reached, or speaks no version, has an
@@ -201,10 +202,12 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     if !versions.is_empty() {
         checked.untried.extend(server::why_gone(params).await);
     }
+    checked.untried.extend(too_many_requests(&versions));
     checked.lost_stderr = versions.iter().flat_map(|run| &run.traces).map(Trace::lost_stderr).sum();
     if let Some((newest, others)) = versions.split_first() {
         let is_uncalled =
             |it: &&UncalledTool| others.iter().all(|run| run.uncalled.iter().any(|other| other.name == it.name));
+        checked.migration.clone_from(&newest.migration);
         checked.uncalled_tools = newest.uncalled.iter().filter(is_uncalled).cloned().collect();
     }
     checked.is_interrupted = !is_done && params.shutdown.is_cancelled();
@@ -217,6 +220,17 @@ pub async fn check(params: &ServerParams, options: &CheckOptions) -> CheckRun {
     }
     let traces = versions.into_iter().map(|VersionRun { version, traces, .. }| VersionTraces { version, traces });
     CheckRun { checked, traces: traces.collect() }
+}
+
+/// What a limit on requests has kept from being tried.
+fn too_many_requests(versions: &[VersionRun]) -> Option<String> {
+    let events = versions.iter().flat_map(|run| &run.traces).flat_map(Trace::events);
+    let count =
+        events.filter(|it| matches!(&it.kind, EventKind::HttpResponse { status, .. } if *status == 429)).count();
+    let requests = if count == 1 { "1 request".to_owned() } else { format!("{count} requests") };
+    (count > 0).then(|| {
+        format!("the server refused {requests} with HTTP 429 (too many requests); a higher limit for the check lets it try all")
+    })
 }
 
 /// What is tried in which version.
@@ -329,7 +343,7 @@ async fn probe(
         others: prober.budget.others(version),
         ..server::facts(params, options)
     };
-    let (outcomes, uncalled) = {
+    let (outcomes, uncalled, migration) = {
         let mut evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, transport, facts);
         let listed = &prober.material.tools;
         let uncalled = match probes::wants_calls(options) {
@@ -340,9 +354,10 @@ async fn probe(
             true => MoreTools::Uncalled(TIME_OVER.to_owned()),
             false => lists::more_tools(&uncalled, listed, options),
         };
-        (judge_selected(&evidence, options.selected()), uncalled)
+        let migration = options.migrates.then(|| migration(&evidence)).flatten();
+        (judge_selected(&evidence, options.selected()), uncalled, migration)
     };
-    let mut run = VersionRun { version, traces, outcomes, uncalled };
+    let mut run = VersionRun { version, traces, outcomes, uncalled, migration };
     run.count_tools(called, allowed, why);
     run.explain_limit(&prober.budget);
     run
@@ -409,7 +424,13 @@ fn judge_opening(params: &ServerParams, version: Version, trace: Trace, options:
         OPENING.iter().any(|id| check.id.starts_with(id)) && !outcome.judgement.violations.is_empty()
     };
     let uncalled = Vec::new();
-    outcomes.iter().any(is_violated).then(|| VersionRun { version, traces: vec![trace], outcomes, uncalled })
+    outcomes.iter().any(is_violated).then(|| VersionRun {
+        version,
+        traces: vec![trace],
+        outcomes,
+        uncalled,
+        migration: None,
+    })
 }
 
 /// What can be said in a version when the run ends before everything was sent.
@@ -423,7 +444,7 @@ fn judge_open(params: &ServerParams, version: Version, options: &CheckOptions, b
         let evidence = Evidence::new(&traces.iter().collect::<Vec<_>>(), version, params.target.transport(), facts);
         judge_selected(&evidence, options.selected())
     };
-    VersionRun { version, traces, outcomes, uncalled: Vec::new() }
+    VersionRun { version, traces, outcomes, uncalled: Vec::new(), migration: None }
 }
 
 /// Judges what a server that requires another token does without it. Its version is not known.
@@ -468,7 +489,7 @@ async fn locked(params: &ServerParams, version: Version, options: &CheckOptions,
     });
     let outcomes = outcomes.collect();
     drop(evidence);
-    VersionRun { version, traces, outcomes, uncalled: Vec::new() }
+    VersionRun { version, traces, outcomes, uncalled: Vec::new(), migration: None }
 }
 
 /// Tries once more what fails and depends on time or order. What does not come again becomes a warning. Whether it was not
@@ -532,7 +553,13 @@ mod tests {
                 (Trace::default(), CheckOutcome::without(CheckVerdict::Fail, String::new(), None));
             trace.push_frame(Duration::ZERO, Direction::ServerToClient, text.into());
             outcome.judgement.check_at(false, None, Vec::new(), || "no answer");
-            VersionRun { version, traces: vec![trace], outcomes: vec![(check, outcome)], uncalled: Vec::new() }
+            VersionRun {
+                version,
+                traces: vec![trace],
+                outcomes: vec![(check, outcome)],
+                uncalled: Vec::new(),
+                migration: None,
+            }
         };
         let shows = r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"}}"#;
         let hides = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;

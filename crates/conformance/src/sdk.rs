@@ -24,6 +24,8 @@ struct Fingerprint {
     message: Map<String, Value>,
     /// What is found, with `*` for anything.
     found: Option<String>,
+    /// The case after which it is found, with `*` for anything.
+    case: Option<String>,
     /// Whether other software may say the same, so that other messages must show the SDK.
     #[serde(default)]
     weak: bool,
@@ -55,7 +57,7 @@ pub fn attribute(evidence: &Evidence<'_>, outcomes: &mut [(&'static Check, Check
 }
 
 /// The SDKs that messages of the peer show, here or in other traffic of it.
-fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
+pub(crate) fn known(evidence: &Evidence<'_>) -> BTreeSet<&'static str> {
     let own: Vec<_> = evidence.own().map(|message| &message.value).collect();
     shown(&own).into_iter().chain(evidence.facts.sdks.iter().copied()).collect()
 }
@@ -81,6 +83,10 @@ fn shown(messages: &[&Value]) -> BTreeSet<&'static str> {
 
 impl Fingerprint {
     fn explains(&self, evidence: &Evidence<'_>, violation: &Violation, known: &BTreeSet<&str>) -> bool {
+        let is_of_case = |case: &String| matches_wildcard(case, violation.subject.as_deref().unwrap_or_default());
+        if !self.case.as_ref().is_none_or(is_of_case) {
+            return false;
+        }
         match &self.found {
             Some(found) => matches_wildcard(found, &violation.found),
             None if (self.message.is_empty() || self.weak) && !known.contains(self.sdk.as_str()) => false,

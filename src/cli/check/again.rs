@@ -28,6 +28,9 @@ impl Again {
         if args.target.token().is_some() {
             options.extend(["--token", "TOKEN"].map(ToOwned::to_owned));
         }
+        if args.migrate {
+            options.push("--migrate".to_owned());
+        }
         if args.sdk {
             options.push("--sdk".to_owned());
         }

@@ -399,6 +399,8 @@ async fn what_follows_a_handshake_that_was_not_answered_over_http_is_not_judged(
             judged.checks.iter().filter(|check| check.verdict == CheckVerdict::Pass).count()
         };
         assert!(passed(Version::V2025_11_25) > 50, "{fault}: {}", passed(Version::V2025_11_25));
+        let is_limited = checked.unfinished().iter().any(|it| it.contains("HTTP 429 (too many requests)"));
+        assert_eq!(is_limited, fault.contains("429"), "{:?}", checked.unfinished());
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("io.crash.none", |e, j| {
         // A server may end by itself, with the exit code 0; else its end is a crash, worse after a valid message.
+        let is_alone = runs_alone(e);
         for connection in e.connections.iter().filter(|connection| connection.started.is_some()) {
             let calls: Vec<_> = connection.calls().collect();
             let end = connection.closed.map(|(place, ..)| place);
@@ -100,8 +101,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             let has_ended = connection.ended_by_server();
             let found = || format!("the end of the process{exit} after this message");
             j.check_at(!has_ended, last.request.case, places, found);
-            let is_handshake = calls.len() == 1 && last.request.case.is_none() && !connection.has_answered();
-            if has_ended && is_handshake && is_answered_elsewhere(e) {
+            if has_ended && is_first_message(e, connection) && (last.request.case.is_none() || is_alone) {
                 // Perhaps only one process can run at a time, and another one does.
                 j.at_level(Level::Info);
                 continue;
@@ -235,8 +235,19 @@ fn exits(e: &Evidence<'_>, j: &mut Judgement) {
     }
 }
 
+/// Whether a process got one message and has answered nothing, while another one answers.
+fn is_first_message(e: &Evidence<'_>, connection: &Connection<'_>) -> bool {
+    connection.calls().count() == 1 && !connection.has_answered() && is_answered_elsewhere(e)
+}
+
+/// Whether perhaps only one process can run at a time: one has ended at a plain handshake, while another one answered.
+fn runs_alone(e: &Evidence<'_>) -> bool {
+    let is_plain = |it: &Connection<'_>| it.calls().all(|call| call.request.case.is_none());
+    e.connections.iter().any(|it| it.ended_by_server() && is_plain(it) && is_first_message(e, it))
+}
+
 /// Why an end is not judged that is late, and not later than the starts.
-const SLOW: &str = "the server took long to end, and as long to start";
+const SLOW: &str = "the server took long to end; it also took long to start, so the machine may be busy";
 
 /// The machine may be busy: a process may take as long to exit as five of its starts.
 fn exit_limit(evidence: &Evidence<'_>) -> Duration {
@@ -375,5 +386,11 @@ mod tests {
         };
         assert_eq!(levels(&[process(false), process(true)]), [Some(Level::Info)]);
         assert_eq!(levels(&[process(false)]), [Some(Level::Must)]);
+        // A message of a probe says no more, if a plain handshake ends in the same way.
+        let mut probed = Trace::default();
+        probed.push(Duration::ZERO, EventKind::Case("quiet-window/initialize".into()));
+        process(false).events().for_each(|event| probed.push(event.at, event.kind.clone()));
+        assert_eq!(levels(&[probed.clone(), process(true)]), [Some(Level::Must)]);
+        assert_eq!(levels(&[probed, process(false), process(true)]), [Some(Level::Info); 2]);
     }
 }

@@ -2,10 +2,12 @@
 
 pub(crate) mod areas;
 pub mod baseline;
+mod migration;
 mod official;
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, time::Duration};
 
+pub use migration::{Migration, MigrationKind, MigrationStep};
 use rehearse_system::program::quoted;
 
 use crate::{
@@ -131,6 +133,9 @@ pub struct CheckedServer {
     /// How many lines of its standard error are not kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_stderr: usize,
+    /// What it has to do for the newest version, if that was asked for and it does not speak it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<Migration>,
 }
 
 fn is_zero(count: &usize) -> bool {
@@ -282,7 +287,18 @@ impl CheckedServer {
             untried: Vec::new(),
             uncalled_tools: Vec::new(),
             lost_stderr: 0,
+            migration: None,
         }
+    }
+
+    /// Its command at the end of a command line.
+    fn command_words(&self) -> String {
+        self.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default()
+    }
+
+    /// The whole command line that checks it again.
+    pub(crate) fn again_line(&self) -> String {
+        format!("{}{}", self.again, self.command_words())
     }
 
     /// Whether something was not tried at all.
@@ -521,7 +537,7 @@ impl CheckResult {
     pub fn conclude(&mut self, is_interrupted: bool) {
         self.decide(is_interrupted);
         for server in &mut self.servers {
-            let command = server.command.as_ref().map(|command| format!(" -- {command}")).unwrap_or_default();
+            let command = server.command_words();
             for check in server.versions.iter_mut().flat_map(|version| &mut version.checks) {
                 // What is still open comes first.
                 check.violations.sort_by_key(|violation| violation.accepted.is_some());

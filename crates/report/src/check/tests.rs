@@ -68,6 +68,7 @@ fn result(transports: &[Transport], checks: &[JudgedCheck]) -> CheckResult {
             untried: Vec::new(),
             uncalled_tools: Vec::new(),
             lost_stderr: 0,
+            migration: None,
             versions: [Version::V2025_11_25, Version::V2025_06_18]
                 .map(|version| CheckedVersion { version, checks: checks.to_vec() })
                 .into(),

@@ -62,7 +62,7 @@ pub(super) fn section(result: &CheckResult) -> Section {
     section.counts = counted(outcomes.chain(stale.iter().map(|_| Outcome::Failed)));
     let errors = result.servers.iter().zip(&names).filter_map(|(server, name)| {
         let messages = errors(server);
-        let again = vec![server.again.clone()];
+        let again = vec![server.again_line()];
         (!messages.is_empty()).then(|| Failure { messages, again, ..Failure::new(Outcome::Error, name.clone()) })
     });
     let missing = result.missing_shards().into_iter().map(|missing| missing_parts(&missing));
@@ -145,7 +145,8 @@ fn remarks(result: &CheckResult) -> Vec<Remark> {
         with(CheckVerdict::Accepted).into_iter().partition(|(_, all)| all[0].sdk().is_some());
     let sdks = of_sdk.iter().map(|(id, all)| (all[0].sdk().unwrap_or_default(), (id, all[0])));
     for (sdk, checks) in grouped(sdks, |one, other| one == other) {
-        let text = format!("{}; --sdk counts them, --verbose lists them.", sdk_remark(sdk, checks.len()));
+        let peer = if result.acts.is_empty() { "server" } else { "client" };
+        let text = format!("{}; --sdk counts them, --verbose lists them.", sdk_remark(sdk, peer, checks.len()));
         remarks.push(Remark::new(Outcome::Accepted, text));
         let found = |check: &JudgedCheck| check.violations.first().map(FoundViolation::text).unwrap_or_default();
         let details = checks.into_iter().map(|(id, check)| format!("{id}: {}", found(check)));
@@ -184,12 +185,13 @@ fn remarks(result: &CheckResult) -> Vec<Remark> {
 }
 
 /// What is said of the violations that come from an SDK.
-fn sdk_remark(sdk: &str, count: usize) -> String {
+fn sdk_remark(sdk: &str, peer: &str, count: usize) -> String {
+    let the = if sdk.ends_with("SDK") { "the " } else { "" };
     match count {
-        1 => format!("1 violation comes from the {sdk}. You cannot mend it in your server, so it does not count"),
-        _ => {
-            format!("{count} violations come from the {sdk}. You cannot mend them in your server, so they do not count")
-        }
+        1 => format!("1 violation comes from {the}{sdk}. You cannot mend it in your {peer}, so it does not count"),
+        _ => format!(
+            "{count} violations come from {the}{sdk}. You cannot mend them in your {peer}, so they do not count"
+        ),
     }
 }
 

@@ -6,6 +6,7 @@ mod diff;
 mod eval;
 mod fuzz;
 mod host;
+mod migration;
 mod profile;
 mod run;
 
@@ -123,7 +124,7 @@ pub struct Summary {
 /// The results of one kind.
 #[derive(Debug, Default)]
 pub struct Section {
-    /// `Scenarios`, `Checks`, `Profiles`, `Hosts`, `Changes`, `Fuzzing` or `Benchmark`.
+    /// `Scenarios`, `Checks`, `Profiles`, `Migration`, `Hosts`, `Changes`, `Fuzzing` or `Benchmark`.
     pub title: &'static str,
     /// What gave them, such as `rehearse run`.
     pub command: &'static str,
@@ -348,11 +349,13 @@ impl Results {
         let run = self.run.as_ref().map(run::section);
         let check = self.check.as_ref().map(check::section);
         let bench = self.bench.as_ref().map(bench::section);
+        let migration = self.check.as_ref().and_then(migration::section);
         let diff = self.diff.as_ref().map(diff::section);
         let profiles = self.check.as_ref().and_then(profile::section);
         let fuzz = self.fuzz.as_ref().map(fuzz::section);
         let host = self.host.as_ref().map(host::section);
-        let sections: Vec<_> = [run, check, profiles, host, diff, fuzz, bench].into_iter().flatten().collect();
+        let sections: Vec<_> =
+            [run, check, profiles, migration, host, diff, fuzz, bench].into_iter().flatten().collect();
         let verdict = sections.iter().map(|section| section.verdict).max().unwrap_or(Verdict::NothingTested);
         Summary { verdict, sections }
     }

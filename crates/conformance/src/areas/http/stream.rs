@@ -49,15 +49,17 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         });
     }),
     ("http.stream.closed-after-response", |e, j| {
+        // A server that is slow to answer is slow to close.
+        let slowest = e.connections.iter().map(Connection::slowest_answer).max().unwrap_or_default();
+        let limit = TIME_TO_CLOSE.max(slowest * 2);
         streams(e, j, |j, stream| {
             // The prober itself drops these.
             let is_dropped = stream
                 .http
                 .case
                 .is_some_and(|case| ["resume/", "listen/", "cancel"].iter().any(|probe| case.starts_with(probe)));
-            let is_due = |response: &&Message<'_>| {
-                stream.http.is_whole.is_some() || stream.connection.waited(response) >= TIME_TO_CLOSE
-            };
+            let is_due =
+                |response: &&Message<'_>| stream.http.is_whole.is_some() || stream.connection.waited(response) >= limit;
             if let Some(response) = stream.response().filter(|_| !is_dropped).filter(is_due) {
                 j.check(stream.http.is_whole.is_some(), response, || "a stream that stays open");
             }
@@ -376,6 +378,31 @@ mod tests {
 
     use super::*;
     use crate::{Facts, checks};
+
+    #[test]
+    fn a_stream_may_stay_open_for_twice_as_long_as_the_slowest_answer() {
+        let is_violated = |answered: u64, ended: u64| {
+            let mut trace = Trace::default();
+            let mut push =
+                |at, kind| trace.push_event(Event { at: Duration::from_millis(at), exchange: Some(1), kind });
+            let frame =
+                |direction, text: &'static str| EventKind::Frame(Frame::new(direction, Duration::ZERO, text.into()));
+            let mut headers = HeaderMap::new();
+            headers.insert("content-type", "text/event-stream".parse().expect("a value"));
+            push(0, EventKind::Opened(Transport::Http));
+            let request =
+                EventKind::HttpRequest { method: Method::POST, target: "/mcp".into(), headers: HeaderMap::new() };
+            push(0, request);
+            push(0, frame(Direction::ClientToServer, r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#));
+            push(answered, EventKind::HttpResponse { status: StatusCode::OK, headers });
+            push(answered, frame(Direction::ServerToClient, r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#));
+            push(ended, EventKind::Closed(rehearse_protocol::Closed::by_client("done")));
+            let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Http, Facts::default());
+            let check = checks().iter().find(|it| it.id == "http.stream.closed-after-response").expect("the check");
+            !check.judge(&evidence).judgement.violations.is_empty()
+        };
+        assert!(is_violated(10, 500) && !is_violated(2000, 5000) && is_violated(2000, 7000));
+    }
 
     /// A request whose stream has an event id, and a GET that resumes it and gets a response with this id.
     fn resumed(id: &str) -> usize {
