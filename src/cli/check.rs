@@ -107,7 +107,7 @@ pub(super) struct CheckArgs {
     #[arg(long, hide_short_help = true, value_name = "URL", requires = "profiles")]
     deployed_at: Option<Url>,
     /// Also say what a server of an older version has to do for 2026-07-28
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, conflicts_with = "trace")]
     migrate: bool,
     /// Also count violations that come from an SDK
     #[arg(long, hide_short_help = true)]

@@ -354,7 +354,7 @@ async fn probe(
             true => MoreTools::Uncalled(TIME_OVER.to_owned()),
             false => lists::more_tools(&uncalled, listed, options),
         };
-        let migration = options.migrates.then(|| migration(&evidence)).flatten();
+        let migration = options.migrates.then(|| migration(&evidence));
         (judge_selected(&evidence, options.selected()), uncalled, migration)
     };
     let mut run = VersionRun { version, traces, outcomes, uncalled, migration };

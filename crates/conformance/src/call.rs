@@ -1,5 +1,7 @@
 //! What one side sent, with what came back.
 
+use std::time::Duration;
+
 use rehearse_document::text::quoted;
 use serde_json::Value;
 
@@ -55,6 +57,11 @@ impl<'e> Call<'e> {
     /// The result.
     pub fn result(&self) -> Option<&'e Value> {
         self.response?.result()
+    }
+
+    /// How long the answer took; `None` without one.
+    pub fn took(&self) -> Option<Duration> {
+        Some(self.response?.time.saturating_sub(self.request.time))
     }
 
     /// Whether HTTP says that the request never reached the method.

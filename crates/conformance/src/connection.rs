@@ -432,8 +432,7 @@ impl<'t> Connection<'t> {
 
     /// How long the slowest answer took.
     pub fn slowest_answer(&self) -> Duration {
-        let took = |call: &Call<'_>| Some(call.response?.time.saturating_sub(call.request.time));
-        self.calls().filter_map(|call| took(&call)).max().unwrap_or_default()
+        self.calls().filter_map(|call| call.took()).max().unwrap_or_default()
     }
 
     /// How long the server said nothing at all after a message, at the end.

@@ -1,12 +1,15 @@
 //! What a server of an older version has to do for the newest one, from what it does today.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{collections::BTreeSet, sync::LazyLock};
 
-use rehearse_protocol::{List, Transport, Version};
+use rehearse_protocol::{
+    List, Transport, Version,
+    names::{INPUT_METHODS, SESSION_HEADER},
+};
 use rehearse_report::check::{Migration, MigrationKind, MigrationStep};
 use serde::Deserialize;
 
-use crate::{Evidence, citation, sdk};
+use crate::{Evidence, Message, citation, sdk};
 
 /// What the newest version asks of those whom it concerns.
 #[derive(Debug, Deserialize)]
@@ -50,8 +53,8 @@ static DEMANDS: LazyLock<Vec<Demand>> = LazyLock::new(|| {
 /// The SDKs that serve the newest version, and since which of their own.
 const SDKS: [(&str, &str); 3] = [("TypeScript SDK", "2"), ("Python SDK", "2"), ("FastMCP", "4")];
 
-/// What a server has to do for the newest version; nothing if it speaks it.
-pub fn migration(evidence: &Evidence<'_>) -> Option<Migration> {
+/// What a server has to do for the newest version; no step if it speaks it.
+pub fn migration(evidence: &Evidence<'_>) -> Migration {
     let to = Version::LATEST;
     let step = |demand: &Demand| {
         let seen = demand.when.seen(evidence)?;
@@ -63,78 +66,84 @@ pub fn migration(evidence: &Evidence<'_>) -> Option<Migration> {
             checks: demand.checks.clone(),
         })
     };
+    if evidence.is_modern() {
+        return Migration { from: evidence.version, to, sdk: None, steps: Vec::new() };
+    }
     let known = sdk::known(evidence);
     let sdk = SDKS.iter().rfind(|(sdk, _)| known.contains(sdk)).map(|(sdk, version)| format!("{sdk} {version}"));
-    let steps = || DEMANDS.iter().filter_map(step).collect();
-    (!evidence.is_modern()).then(|| Migration { from: evidence.version, to, sdk, steps: steps() })
+    Migration { from: evidence.version, to, sdk, steps: DEMANDS.iter().filter_map(step).collect() }
 }
 
 impl Concern {
     /// What shows it, as far as something has to be seen; `None` if it does not concern the server.
     fn seen(self, evidence: &Evidence<'_>) -> Option<String> {
-        let facts = &evidence.facts;
         let is_pipe = matches!(evidence.transport, Transport::Stdio | Transport::Memory);
         let concerns = |is_so: bool| is_so.then(String::new);
-        let declares = |names: &mut dyn Iterator<Item = String>| {
-            let names: Vec<_> = names.filter(|name| facts.declares(name)).collect();
-            (!names.is_empty()).then(|| format!("declares {}", names.join(", ").replace('/', ".")))
+        let asks = |is_meant: fn(&str) -> bool| {
+            let methods = evidence.asks().map(|ask| ask.method().to_owned()).filter(|method| is_meant(method));
+            each("asks", methods)
         };
-        let declares_one = |name: &str| declares(&mut std::iter::once(name.to_owned()));
+        // Templates are of the capability of resources.
+        let lists = || [List::Tools, List::Prompts, List::Resources].into_iter().map(List::capability);
         match self {
             Concern::Always => concerns(true),
             Concern::Http => concerns(!is_pipe),
             Concern::Stdio => concerns(is_pipe),
-            Concern::Lists => declares(&mut List::ALL.iter().map(|list| list.capability().to_owned()).take(3)),
+            Concern::Lists => declares(evidence, lists().map(ToOwned::to_owned)),
             Concern::Session => {
-                let given = evidence.exchanges().find_map(|(_, http)| http.header("mcp-session-id"));
+                let given = evidence.exchanges().find_map(|(_, http)| http.header(SESSION_HEADER));
                 given.map(|_| "gives out `Mcp-Session-Id`".to_owned())
             }
             Concern::Stream => {
                 let mut streams = evidence.exchanges().filter(|(_, http)| http.method == "GET" && http.is_stream());
                 streams.next().map(|_| "answers GET with a stream".to_owned())
             }
-            Concern::Asks => counted("asks", evidence.asks().map(|ask| ask.method().to_owned())),
+            Concern::Asks => asks(|method| INPUT_METHODS.contains(&method)),
             Concern::Subscribes => {
-                let changes = List::ALL.iter().map(|list| format!("{}/listChanged", list.capability())).take(3);
-                declares(&mut changes.chain(["resources/subscribe".to_owned()]))
+                let changes = lists().map(|capability| format!("{capability}/listChanged"));
+                declares(evidence, changes.chain(["resources/subscribe".to_owned()]))
             }
-            Concern::SubscribesResources => declares_one("resources/subscribe"),
-            Concern::Tasks => declares_one("tasks"),
-            Concern::Levels => declares_one("logging"),
+            Concern::SubscribesResources => declares(evidence, ["resources/subscribe".to_owned()]),
+            Concern::Tasks => declares(evidence, ["tasks".to_owned()]),
+            Concern::Levels => declares(evidence, ["logging".to_owned()]),
             Concern::Logs => {
-                counted("sends", evidence.notifications("notifications/message").map(|_| "log messages".into()))
+                let mut messages = evidence.notifications("notifications/message");
+                messages.next().map(|_| "sends log messages".to_owned())
             }
-            Concern::NotFound => counted("answers", codes(evidence, |code| code == -32002)),
+            Concern::NotFound => {
+                let read = evidence.calls_of("resources/read").filter_map(|call| code(call.response?));
+                each("answers", read.filter(|code| *code == -32002).map(|code| code.to_string()))
+            }
             Concern::ReservedCodes => {
-                // Of the specification in older versions: the question for a URL.
-                counted("answers", codes(evidence, |code| (-32099..=-32020).contains(&code) && code != -32042))
+                // -32042 is of the specification in older versions: the question for a URL.
+                let is_meant = |code: &i64| (-32099..=-32020).contains(code) && *code != -32042;
+                each("answers", evidence.responses().filter_map(code).filter(is_meant).map(|code| code.to_string()))
             }
             Concern::ElicitationIds => {
                 let has_id = evidence.asks().any(|ask| !ask.request.at("/params/elicitationId").is_null());
-                let is_told = evidence.notifications("notifications/elicitation/complete").next().is_some();
-                concerns(has_id || is_told)
+                let completes = evidence.notifications("notifications/elicitation/complete").next().is_some();
+                concerns(has_id || completes)
             }
-            Concern::Deprecated => {
-                let asks = evidence.asks().map(|ask| ask.method().to_owned());
-                let asks = asks.filter(|method| matches!(method.as_str(), "roots/list" | "sampling/createMessage"));
-                counted("asks", asks).or_else(|| declares_one("logging"))
-            }
+            Concern::Deprecated => asks(|method| matches!(method, "roots/list" | "sampling/createMessage"))
+                .or_else(|| Concern::Levels.seen(evidence)),
         }
     }
 }
 
-/// The error codes of the server that are meant.
-fn codes<'e>(evidence: &'e Evidence<'_>, is_meant: impl Fn(i64) -> bool + 'e) -> impl Iterator<Item = String> + 'e {
-    let codes = evidence.responses().filter_map(|message| message.error()?["code"].as_i64());
-    codes.filter(move |code| is_meant(*code)).map(|code| code.to_string())
+/// Those of these capabilities that the server declares.
+fn declares(evidence: &Evidence<'_>, names: impl IntoIterator<Item = String>) -> Option<String> {
+    let declared = names.into_iter().filter(|name| evidence.facts.declares(name));
+    each("declares", declared.map(|name| name.replace('/', ".")))
+}
+
+fn code(response: &Message<'_>) -> Option<i64> {
+    response.error()?["code"].as_i64()
 }
 
 /// Each of these once, in words; `None` if there is none.
-fn counted(verb: &str, all: impl Iterator<Item = String>) -> Option<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    all.for_each(|it| *counts.entry(it).or_default() += 1);
-    let all: Vec<_> = counts.keys().cloned().collect();
-    (!all.is_empty()).then(|| format!("{verb} {}", all.join(", ")))
+fn each(verb: &str, all: impl Iterator<Item = String>) -> Option<String> {
+    let all: BTreeSet<_> = all.collect();
+    (!all.is_empty()).then(|| format!("{verb} {}", all.into_iter().collect::<Vec<_>>().join(", ")))
 }
 
 #[cfg(test)]
@@ -168,14 +177,18 @@ mod tests {
         let mut trace = Trace::default();
         let ask = r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"?"}}"#;
         trace.push_frame(Duration::ZERO, Direction::ServerToClient, ask.into());
-        let asked = |capabilities: serde_json::Value, version: Version| {
+        trace.push_frame(
+            Duration::ZERO,
+            Direction::ServerToClient,
+            r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#.into(),
+        );
+        let of = |capabilities: serde_json::Value, version: Version| {
             let facts = Facts { capabilities, ..Facts::default() };
-            let steps = migration(&Evidence::new(&[&trace], version, Transport::Stdio, facts))?.steps;
-            Some(steps.into_iter().map(|step| (step.text, step.seen)).collect::<Vec<_>>())
+            let steps = migration(&Evidence::new(&[&trace], version, Transport::Stdio, facts)).steps;
+            steps.into_iter().map(|step| (step.text, step.seen)).collect::<Vec<_>>()
         };
-        assert!(asked(json!({}), Version::LATEST).is_none());
-        let steps =
-            asked(json!({ "resources": { "subscribe": true } }), Version::V2025_11_25).expect("an older version");
+        assert_eq!(of(json!({}), Version::LATEST), []);
+        let steps = of(json!({ "resources": { "subscribe": true } }), Version::V2025_11_25);
         let seen = |text: &str| steps.iter().find(|step| step.0.contains(text)).map(|step| step.1.as_deref());
         assert_eq!(seen("inputRequests"), Some(Some("asks elicitation/create")));
         assert_eq!(seen("resources/unsubscribe"), Some(Some("declares resources.subscribe")));

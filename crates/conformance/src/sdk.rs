@@ -198,6 +198,22 @@ mod tests {
     }
 
     #[test]
+    fn what_an_sdk_does_in_one_case_is_the_author_s_in_another() {
+        let trait_of_case = FINGERPRINTS.iter().find(|it| it.case.as_deref() == Some("malformed/*")).expect("a trait");
+        let trace = Trace::default();
+        let evidence = Evidence::new(&[&trace], Version::V2025_11_25, Transport::Stdio, Facts::default());
+        let explains = |case: Option<&str>, known: &[&str]| {
+            let (level, wrong_code, sdk) = (None, None, None);
+            let (subject, found, places) = (case.map(ToOwned::to_owned), "the end".to_owned(), Vec::new());
+            let violation = Violation { subject, found, places, level, wrong_code, sdk, awaits_answer: false };
+            trait_of_case.explains(&evidence, &violation, &known.iter().copied().collect())
+        };
+        assert!(explains(Some("malformed/number"), &["Go SDK"]));
+        assert!(!explains(Some("malformed/number"), &[]), "the SDK is not known");
+        assert!(!explains(None, &["Go SDK"]) && !explains(Some("calls/parallel/a"), &["Go SDK"]));
+    }
+
+    #[test]
     fn a_client_shows_its_sdk_in_words_that_only_this_sdk_has() {
         let answered = |error: &str| {
             let mut trace = Trace::default();

@@ -13,6 +13,9 @@ pub const PARAMETER_HEADER: &str = "mcp-param-";
 /// Names the last event that was seen of a stream (2025-11-25, Streamable HTTP: Resumability and Redelivery).
 pub const LAST_EVENT_HEADER: &str = "last-event-id";
 
+/// The methods by which a server asks its client: requests of its own, and in 2026-07-28 inputs that a result requires.
+pub const INPUT_METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+
 /// How the keys of `_meta` and the names of extensions begin that the protocol itself defines.
 pub const PREFIX: &str = "io.modelcontextprotocol/";
 /// The protocol version of a modern request (2026-07-28, Base Protocol: `_meta`).

@@ -19,7 +19,7 @@ use crate::cli::{
     secrets::Secrets,
     usage_hint::quoted_command,
 };
-use rehearse_check::gateway::{GatewayOptions, check_gateway};
+use rehearse_check::gateway::{GatewayError, GatewayOptions, check_gateway};
 use rehearse_conformance::Role;
 use rehearse_protocol::{Transport, Version};
 use rehearse_report::{Format, check::CheckedServer};
@@ -163,7 +163,10 @@ impl GatewayArgs {
         let Some(run) = job.run_with(Box::pin(check_gateway(&options)), lines).await else {
             return Err(Failure::cannot(INTERRUPTED_AGAIN));
         };
-        let mut servers = run.map_err(|error| Failure::cannot(error.to_string()))?;
+        let mut servers = run.map_err(|error| match error {
+            GatewayError::Placeholder(_) => Failure::Usage(error.to_string()),
+            error => Failure::cannot(error.to_string()),
+        })?;
         let command =
             (!self.command.is_empty()).then(|| self.command.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "));
         let at = self.at.as_ref().map(|url| format!(" --at {}", quoted(url))).unwrap_or_default();

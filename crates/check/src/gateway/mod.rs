@@ -47,7 +47,7 @@ pub struct GatewayTraces {
     pub upstream: Vec<Trace>,
     /// What only the clients know.
     pub token: String,
-    /// Whether the gateway answered no longer before its upstream was ended.
+    /// Whether the gateway stopped answering before its upstream was ended.
     pub is_lost: bool,
 }
 
@@ -82,7 +82,7 @@ pub async fn check_gateway(options: &GatewayOptions) -> Result<Vec<CheckedServer
     let sides: Vec<_> = sides.collect();
     for run in &runs {
         judge(options, run, &mut checked);
-        let untried = format!("{}: the gateway answered no longer before all was asked", run.version);
+        let untried = format!("{}: the gateway stopped answering before everything was asked", run.version);
         checked.untried.extend(run.is_lost.then_some(untried));
     }
     Ok([checked].into_iter().chain(sides).collect())
@@ -105,7 +105,7 @@ fn judge(options: &GatewayOptions, run: &GatewayTraces, checked: &mut CheckedSer
     let outcomes = judge_selected(&evidence, wanted);
     let is_compared = outcomes.iter().any(|(check, it)| check.id == ARRIVES && it.judgement.exercised > 0);
     let is_meant = options.is_selected(ARRIVES);
-    let untried = format!("{}: no call could be compared: the clients see no tool of the upstream", run.version);
+    let untried = format!("{}: no call had a result that could be compared with the upstream", run.version);
     checked.untried.extend((is_meant && !is_compared).then_some(untried));
     checked.versions.push(checked_version(&[clients, upstream].concat(), run.version, &outcomes));
 }

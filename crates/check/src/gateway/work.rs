@@ -47,7 +47,7 @@ pub(super) struct Client {
 pub(super) struct Work {
     pub(super) clients: Vec<Trace>,
     pub(super) upstream: Vec<Trace>,
-    /// Whether the gateway answered no longer before the upstream was ended.
+    /// Whether the gateway stopped answering before the upstream was ended.
     pub(super) is_lost: bool,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearse_conformance::{Case, CaseGroup, Material};
 use rehearse_protocol::{
     Era, Trace, Transport, Version,
-    names::{APP_MIME, APPS_EXTENSION, META_CLIENT_CAPABILITIES, TASKS_EXTENSION},
+    names::{APP_MIME, APPS_EXTENSION, INPUT_METHODS, META_CLIENT_CAPABILITIES, TASKS_EXTENSION},
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -17,7 +17,6 @@ use crate::{connection::ProbeConnection, prober::Prober, replies::Replies};
 const LONGEST: Duration = Duration::from_secs(5);
 /// How many prompts are got, and how many resources are read.
 const USED_ITEMS: usize = 8;
-const ASKED: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 /// A request whose answer took questions.
 #[derive(Clone)]
@@ -159,7 +158,7 @@ fn asked_since(connection: &ProbeConnection, from: usize) -> Vec<String> {
         let input: Vec<_> = input.map(|(_, request)| request["method"].clone()).collect();
         [message["method"].clone()].into_iter().chain(input)
     });
-    methods.filter_map(|it| it.as_str().filter(|it| ASKED.contains(it)).map(ToOwned::to_owned)).collect()
+    methods.filter_map(|it| it.as_str().filter(|it| INPUT_METHODS.contains(it)).map(ToOwned::to_owned)).collect()
 }
 
 /// Modern: sends the request again, each time with another retry.

@@ -36,6 +36,9 @@ struct BadGateway {
     /// Whether the messages are lost.
     #[serde(default)]
     drop: bool,
+    /// Whether only the first trace of its side is changed: that of the client that works.
+    #[serde(default)]
+    first: bool,
     /// How many seconds pass after each.
     #[serde(default)]
     wait: u64,
@@ -135,7 +138,10 @@ async fn every_check_reports_its_bad_gateway_and_only_the_token_of_the_relay() {
         let bad: BadGateway = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let run = &runs[usize::from(bad.modern)];
         let traces = |traces: &[Trace], is_meant: bool| -> (Vec<Trace>, Vec<bool>) {
-            let all = traces.iter().map(|trace| if is_meant { changed(trace, &bad) } else { (trace.clone(), false) });
+            let all = traces.iter().enumerate().map(|(number, trace)| match is_meant && (number == 0 || !bad.first) {
+                true => changed(trace, &bad),
+                false => (trace.clone(), false),
+            });
             all.unzip()
         };
         let ((clients, one), (upstream, other)) =
@@ -150,6 +156,10 @@ async fn every_check_reports_its_bad_gateway_and_only_the_token_of_the_relay() {
         }
         seen.extend(Some(bad.check).filter(|_| !bad.allowed));
     }
+    let unseen =
+        GatewayTraces { clients: runs[0].clients.clone(), upstream: Vec::new(), token: String::new(), ..runs[0] };
+    let untried = [&runs[0], &unseen].map(|run| judge_gateway(run, &[]).untried.len());
+    assert_eq!(untried, [0, 1], "nothing is compared without the upstream");
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
     let without: Vec<_> = checks_of(Role::Gateway).filter(|check| !seen.contains(&check.id)).map(|it| &it.id).collect();
     assert!(without.is_empty(), "without a bad gateway: {without:?}");

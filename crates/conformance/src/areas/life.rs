@@ -1,6 +1,6 @@
 //! The legacy lifecycle: `initialize`, capabilities, order.
 
-use rehearse_protocol::{Transport, Version};
+use rehearse_protocol::{Transport, Version, names::INPUT_METHODS};
 use serde_json::{Value, json};
 
 use super::Judge;
@@ -178,13 +178,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("life.caps.client-features-only-if-declared", |e, j| {
         // The prober declares no capability.
-        const FEATURES: [&str; 3] = ["roots/list", "sampling/createMessage", "elicitation/create"];
         for connection in &e.connections {
             let initialize = connection.calls().find(|call| call.method() == "initialize");
             let Some(initialize) = initialize.filter(|call| call.has_result()) else { continue };
             let declared = initialize.request.at("/params/capabilities").clone();
             let asked = connection.received();
-            let asked = asked.filter(|it| it.method().is_some_and(|method| FEATURES.contains(&method)));
+            let asked = asked.filter(|it| it.method().is_some_and(|method| INPUT_METHODS.contains(&method)));
             let mut is_asked = false;
             for request in asked {
                 let method = request.method().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, fmt};
 
+use rehearse_protocol::names::INPUT_METHODS;
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, Visitor},
@@ -15,7 +16,6 @@ use super::query::{Calls, Query};
 use crate::{Call, Evidence, Judgement, Kind, Level};
 
 const ASKING: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
-const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("mrtr.where.only-three", |e, j| {
@@ -28,7 +28,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         each(e, j, |result| result.get("inputRequests").is_some() || result.get("requestState").is_some())
     }),
     ("mrtr.shape.methods", |e, j| {
-        let is_known = |input: &Value| is_one_of(&input["method"], &METHODS);
+        let is_known = |input: &Value| is_one_of(&input["method"], &INPUT_METHODS);
         each_input(e, j, |_, input| is_known(input), |input| format!("`method: {}`", input["method"]));
     }),
     ("mrtr.shape.no-jsonrpc-envelope", |e, j| {

@@ -33,10 +33,9 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
             .must_get(j, |call| call.result().is_some_and(|it| it["task"].is_object()))
     }),
     ("tasks.create.prompt", |e, j| {
-        let took = |call: &Call<'_>| call.response.map(|it| it.time.saturating_sub(call.request.time));
-        let slowest = e.calls_of("tools/list").filter_map(|call| took(&call)).max().unwrap_or_default();
+        let slowest = e.calls_of("tools/list").filter_map(|call| call.took()).max().unwrap_or_default();
         for (call, _) in created(e) {
-            let took = took(&call).unwrap_or_default();
+            let took = call.took().unwrap_or_default();
             j.check_answer(took < slowest + SLOW, &call, || format!("{} ms", took.as_millis()));
         }
     }),

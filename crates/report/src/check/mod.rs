@@ -133,7 +133,7 @@ pub struct CheckedServer {
     /// How many lines of its standard error are not kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_stderr: usize,
-    /// What it has to do for the newest version, if that was asked for and it does not speak it.
+    /// What it has to do for the newest version, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<Migration>,
 }

@@ -6,7 +6,7 @@ use crate::{
     check::{CheckResult, MigrationKind, MigrationStep},
 };
 
-/// `None` if it was not asked for, or if all speak the newest version.
+/// `None` if it was not asked for.
 pub(super) fn section(result: &CheckResult) -> Option<Section> {
     let servers: Vec<_> =
         result.servers.iter().filter_map(|server| Some((server, server.migration.as_ref()?))).collect();
@@ -27,7 +27,7 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
         let sdk = migration.sdk.iter().map(|sdk| {
             Remark::new(
                 Outcome::Info,
-                format!("{of}first update the SDK: {sdk} and later speak {to}, and do most of this"),
+                format!("{of}look at the SDK first: {sdk} and later speak {to}, and do most of this"),
             )
         });
         section.remarks.extend(sdk);
@@ -38,7 +38,10 @@ pub(super) fn section(result: &CheckResult) -> Option<Section> {
     let count = |kind| steps().filter(|step| step.kind == kind).count();
     let (change, remove) = (count(MigrationKind::Change), count(MigrationKind::Remove));
     let to_change = counted_word(change, "thing");
-    section.sentence = Some(format!("for {to}: {to_change} to change, {remove} to remove; no check fails for them"));
+    section.sentence = Some(match steps().next() {
+        Some(_) => format!("for {to}: {to_change} to change, {remove} to remove; no check fails for them"),
+        None => format!("for {to}: nothing to change, it is spoken"),
+    });
     Some(section)
 }
 

@@ -8,7 +8,7 @@ mod pair;
 use std::collections::HashSet;
 
 use rehearse_document::text::quoted;
-use rehearse_protocol::List;
+use rehearse_protocol::{List, names::INPUT_METHODS};
 use serde_json::{Map, Value};
 
 use self::{
@@ -169,9 +169,10 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         for list in List::ALL {
             let (upstream, client) = (items(&e.upstream, list), items(&e.connections, list));
             let Some((_, of_client)) = client.first().filter(|_| !upstream.is_empty()) else { continue };
-            if let (false, Some(page)) = (is_read_to_the_end(&e.upstream, list), unread(&e.upstream, list)) {
-                let is_whole = is_read_to_the_end(&e.connections, list);
-                j.check_at(!is_whole, Some(list.method()), page.places(), || "a page of the upstream that is not read");
+            // Only of a gateway whose own lists end.
+            let may_end = is_read_to_the_end(&e.connections, list) && !is_read_to_the_end(&e.upstream, list);
+            if let Some(page) = unread(&e.upstream, list).filter(|_| may_end) {
+                j.check_at(false, Some(list.method()), page.places(), || "a page of the upstream that is not read");
             }
             let missing = first_reading(&upstream).filter(|(name, _)| seen(&client, name.0).is_none());
             let missing: Vec<_> = missing.map(|(name, _)| name.0).collect();
@@ -256,7 +257,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
     ("gateway.log.forwarded", |e, j| {
-        let (sent, got) = (notified(&e.upstream, "notifications/message"), told(e, "notifications/message"));
+        let (sent, got) = (notified(&e.upstream, "notifications/message"), notified_worker(e, "notifications/message"));
         let has_asked = e.calls_of("logging/setLevel").any(|call| call.has_result()) || e.is_modern();
         for message in sent.iter().filter(|_| has_asked) {
             let is_same = |it: &&Message<'_>| {
@@ -270,14 +271,14 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         let declared = |list: List| e.facts.declares(&format!("{}/listChanged", list.capability()));
         for list in List::ALL.into_iter().filter(|list| declared(*list)) {
             let Some(sent) = notified(&e.upstream, list.change()).first().copied() else { continue };
-            let holds = !told(e, list.change()).is_empty();
+            let holds = !notified_worker(e, list.change()).is_empty();
             j.check_at(holds, Some(list.change()), vec![sent.place], || "no notification to the client");
         }
         let updated = "notifications/resources/updated";
         if e.calls_of("resources/subscribe").any(|call| call.has_result())
             && let Some(sent) = notified(&e.upstream, updated).first()
         {
-            let holds = !told(e, updated).is_empty();
+            let holds = !notified_worker(e, updated).is_empty();
             j.check_at(holds, Some(updated), vec![sent.place], || "no notification to the client");
         }
     }),
@@ -524,7 +525,7 @@ fn notified<'e, 't>(connections: &'e [Connection<'t>], method: &str) -> Vec<&'e 
 }
 
 /// The notifications to the client that works: another one, which only listens, gets its own.
-fn told<'e, 't>(e: &'e Evidence<'t>, method: &str) -> Vec<&'e Message<'t>> {
+fn notified_worker<'e, 't>(e: &'e Evidence<'t>, method: &str) -> Vec<&'e Message<'t>> {
     let works = |it: &&'e Connection<'t>| it.calls_of(CALL).next().is_some();
     let received = e.connections.iter().filter(works).flat_map(Connection::received);
     received.filter(|it| it.method() == Some(method)).collect()
@@ -532,8 +533,7 @@ fn told<'e, 't>(e: &'e Evidence<'t>, method: &str) -> Vec<&'e Message<'t>> {
 
 /// The questions of the upstream that a client can be asked.
 fn asked<'e>(e: &'e Evidence<'_>) -> impl Iterator<Item = Ask<'e>> {
-    let is_question =
-        |ask: &Ask<'_>| matches!(ask.method(), "elicitation/create" | "sampling/createMessage" | "roots/list");
+    let is_question = |ask: &Ask<'_>| INPUT_METHODS.contains(&ask.method());
     // A client of the modern era is asked in results.
     e.upstream.iter().flat_map(Connection::asks).filter(move |ask| is_question(ask) && !e.is_modern())
 }

@@ -30,8 +30,7 @@ impl<'e> Pair<'e> {
 
     /// Whether its client has not waited three times as long as for its slowest call: the gateway may only be slow.
     pub(super) fn is_slow(&self) -> bool {
-        let took = |call: &Call<'_>| Some(call.response?.time.saturating_sub(call.request.time));
-        let slowest = self.connection.calls_of(self.call.method()).filter_map(|it| took(&it)).max().unwrap_or_default();
+        let slowest = self.connection.calls_of(self.call.method()).filter_map(|it| it.took()).max().unwrap_or_default();
         let given_up = self.connection.cancellations(self.call.request).next();
         let waited = given_up.map_or_else(
             || self.connection.waited(self.call.request),
