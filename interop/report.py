@@ -4,9 +4,9 @@ import time
 
 
 def report(name, seconds, summary, failures):
-    print(f"{'✗' if failures else '✓'} {name:<45} {summary:<35} {seconds:5.1f} s", flush=True)
-    for failure in failures:
-        print("\n".join("    " + line for line in failure.rstrip().splitlines()), flush=True)
+    lines = [f"{'✗' if failures else '✓'} {name:<45} {summary:<35} {seconds:5.1f} s"]
+    lines += ["    " + line for failure in failures for line in failure.rstrip().splitlines()]
+    print("\n".join(lines), flush=True)
 
 
 def timed(meet):
