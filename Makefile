@@ -53,6 +53,7 @@ nightly: ## Check real servers against the specification, and say what got slowe
 	ALONE=100 $(CARGO) test -p rehearse-check --test judges alone
 	SHIPPED=all $(CARGO) test -p rehearse-check --test judges shipped
 	REHEARSE_SLOW_SEEDS=20 $(CARGO) test -p rehearse-check --test judges slow
+	seed=$$(date +%s); echo "PROPTEST_RNG_SEED=$$seed"; PROPTEST_RNG_SEED=$$seed $(CARGO) test --workspace --all-features --lib
 	ACTS=all $(CARGO) test --test cli composite_acts
 	interop/run --check
 	interop/run --loaded

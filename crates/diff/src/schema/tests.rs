@@ -142,6 +142,13 @@ fn reversed(value: &Json) -> Json {
     }
 }
 
+#[test]
+fn a_required_property_that_every_value_was_refused_with_is_new() {
+    let of = |properties: Json| json!({ "properties": properties, "required": ["c"], "additionalProperties": false });
+    let changes = compare(&of(json!({})), &of(json!({ "c": {} })), Direction::Output);
+    assert_eq!(changes.iter().map(|it| it.rule).collect::<Vec<_>>(), ["property-added"]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

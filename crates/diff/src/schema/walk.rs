@@ -251,7 +251,8 @@ impl<'c> Walk<'c> {
                 (None, Some(after)) if was_required.is_some() && !old.is_closed() => {
                     self.visit(&old.additional(), after, path);
                 }
-                (None, Some(_)) if is_required.is_none() => {
+                // It was required, and every value with it was refused.
+                (None, Some(_)) if is_required.is_none() || was_required.is_some() => {
                     let draft = self.draft("property-added", &property, "is new").because("nothing has to use it");
                     self.drafts.push(draft.at(pointers, pair.schemas()));
                     continue;
