@@ -36,13 +36,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
     params.authorizer = Some(authorizer(&context, &url)?);
     let respondent = |asked| Box::pin(ready(Some(Answer::Result(answer(&asked))))) as _;
     params.answers = Answers::with_handler(AnswerScript::default(), Arc::new(respondent));
-    let session = Session::connect(&params, protocol).await?;
-    use_tools(&session, &context).await;
-    use_items(&session, List::Resources).await;
-    use_items(&session, List::Prompts).await;
     let loads = !variable("SCENARIO").is_some_and(|scenario| scenario.ends_with("no-prefetch"));
-    use_skills(&session, loads).await;
-    session.close().await;
+    // Everything once more in a new session, if the server forgets the first one.
+    for _ in 0..2 {
+        let session = Session::connect(&params, protocol).await?;
+        use_tools(&session, &context).await;
+        use_items(&session, List::Resources).await;
+        use_items(&session, List::Prompts).await;
+        use_skills(&session, loads).await;
+        let is_lost = session.is_lost();
+        session.close().await;
+        if !is_lost {
+            break;
+        }
+    }
     Ok(())
 }
 
@@ -72,7 +79,8 @@ async fn use_tools(session: &Session, context: &Value) {
         }
         json!({ "name": tool.original, "arguments": arguments })
     });
-    for call in context["toolCalls"].as_array().cloned().unwrap_or_else(|| usual.collect()) {
+    let calls = context["toolCalls"].as_array().cloned().unwrap_or_else(|| usual.collect());
+    for call in calls.into_iter().take_while(|_| !session.is_lost()) {
         let (name, arguments) = (call["name"].as_str().unwrap_or_default(), call["arguments"].as_object().cloned());
         let arguments = Some(arguments.unwrap_or_default());
         succeeded(name, session.call_tool(name, arguments, CallOptions::default()).await);
@@ -81,11 +89,11 @@ async fn use_tools(session: &Session, context: &Value) {
 
 /// Reads every resource, or gets every prompt.
 async fn use_items(session: &Session, list: List) {
-    if !session.info().declares(list.capability()) {
+    if session.is_lost() || !session.info().declares(list.capability()) {
         return;
     }
     let listing = succeeded(list.method(), session.list(list, CallOptions::default()).await);
-    for item in listing.iter().flat_map(Listing::all_values) {
+    for item in listing.iter().flat_map(Listing::all_values).take_while(|_| !session.is_lost()) {
         if let Some(operation) = example_operation(list, &item) {
             succeeded(&item.to_string(), session.perform(operation, CallOptions::default()).await);
         }
@@ -95,7 +103,7 @@ async fn use_items(session: &Session, list: List) {
 /// Lists the skills, and loads each with all its files, up to the first invalid one.
 async fn use_skills(session: &Session, loads: bool) {
     let capabilities: Value = serde_json::from_str(session.info().capabilities.get()).unwrap_or_default();
-    if capabilities["extensions"][skill::EXTENSION].is_null() {
+    if session.is_lost() || capabilities["extensions"][skill::EXTENSION].is_null() {
         return;
     }
     let listing = succeeded("skills/list", session.list_skills(CallOptions::default()).await).unwrap_or_default();

@@ -29,6 +29,7 @@ mod messages;
 
 pub(crate) use answer::Answer;
 use answer::{answer_among, has_id, is_answer, is_response, parse};
+use begun::CancelledCall;
 pub(crate) use exchanges::other_id;
 use latencies::Latencies;
 
@@ -114,6 +115,8 @@ pub(crate) struct ProbeConnection {
     is_broken: bool,
     /// Requests without an answer so far.
     late: Vec<LateRequest>,
+    /// A call whose cancellation is still to be seen.
+    cancelled: Option<Box<CancelledCall>>,
     /// Exchanges whose responses have not ended yet.
     open: Vec<WireExchange>,
     /// Those of them that should end, because the message that was asked for has come.
@@ -185,6 +188,7 @@ impl ProbeConnection {
             is_refused: false,
             is_broken: false,
             late: Vec::new(),
+            cancelled: None,
             open,
             ending: Vec::new(),
             _place: place,
@@ -548,6 +552,7 @@ impl ProbeConnection {
 
     /// Ends the session and the connection, and returns the trace.
     pub(crate) async fn close(mut self) -> Trace {
+        let is_at_work = self.end_watch().await;
         if !self.is_over_limit() && !self.is_silent && !self.wire.is_closed() {
             self.wait_for_late().await;
         }
@@ -559,9 +564,10 @@ impl ProbeConnection {
         }
         let recorder = self.wire.recorder().clone();
         self.budget.keep(recorder.bytes());
-        if self.budget.is_over() {
+        if self.budget.is_over() || is_at_work {
             // What a process does that is stopped early says nothing.
-            recorder.close(Closed::by_client("the time of the run was over"));
+            let why = if is_at_work { "a call that was cancelled may go on" } else { "the time of the run was over" };
+            recorder.close(Closed::by_client(why));
             let trace = recorder.trace();
             self.wire.set_exit_grace(LAST_EXIT);
             self.wire.close().await;

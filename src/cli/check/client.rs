@@ -38,7 +38,7 @@ use crate::cli::{
 use rehearse_check::{
     client::{
         ACTS, Act, ActRun, ActScript, ClientEvent, ClientOptions, ClientStarter, Trigger, acts_of_shard, judge_client,
-        note_crashes, run_client,
+        note_crashes, note_migration, run_client,
     },
     selects,
 };
@@ -131,6 +131,9 @@ pub(super) struct ClientArgs {
     #[arg(long, value_name = "ADDR", requires = "attach", value_parser = parse_address, default_value = FREE_PORT)]
     #[arg(hide_short_help = true, hide_default_value = true)]
     listen: SocketAddr,
+    /// Also say what a client of an older version has to do for 2026-07-28
+    #[arg(long, hide_short_help = true)]
+    migrate: bool,
     /// Also count violations that come from an SDK
     #[arg(long, hide_short_help = true)]
     sdk: bool,
@@ -192,6 +195,9 @@ pub(super) fn run(args: &ClientArgs) -> Result<Exit, Failure> {
         for (run, code) in crashed.filter_map(|run| Some((run, run.exit_code.filter(|code| *code != 0)?))) {
             style::warn(&format!("act {}: the client ended with exit code {code}{}", run.acts.join(", "), run.said));
         }
+    }
+    if args.migrate {
+        note_migration(&mut checked.servers, &runs);
     }
     if !args.sdk {
         checked.servers.iter_mut().for_each(CheckedServer::accept_sdk);
@@ -262,6 +268,7 @@ impl ClientArgs {
             timeout: self.timeout,
             idle: self.idle,
             program: Some(program()?),
+            is_repeat: false,
             are_merged: self.acts.is_empty(),
             events: Some(sender),
             shutdown,

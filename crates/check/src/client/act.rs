@@ -37,7 +37,7 @@ pub const ACTS: &[Act] = acts! {
     ("resume" "lists") ("resume-refused" "lists") "modern-ids" "stateless" "odd-session" "session-lost" "sessions-lost"
     "media-type" "busy" "untyped" ("odd-result" "lists") "nameless" "renamed" "version-once" "no-version"
     "missing-capability" "unknown-method" "neutral-code" "stray-request" ("headers") ("mismatch-once" "lists")
-    ("mismatch" "lists") "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-5" "legacy-6" "legacy-7" "legacy-silent" "sse-late" "sse-foreign" "closed"
+    ("mismatch" "lists") "legacy-1" "legacy-2" "legacy-3" "legacy-4" "legacy-silent" "sse-late" "sse-foreign" "closed"
     "version-2024-11-05" "version-2025-03-26" "version-2025-06-18" "version-2025-11-25" "version-unknown"
     "initialize-error" "initialize-slow" "odd-notifications" "strays" "odd-cancellations" ("odd-progress" "lists")
     "flood" "completed" "members" "reorder" ("plain-tools" "lists") ("odd-names" "lists") "same-names"

@@ -18,6 +18,7 @@ use rehearse_system::{
     Signal,
     process::{ProcessChange, ProcessGroup},
     program::{self, quoted},
+    usage::of_group,
 };
 use tokio::time::{Instant, sleep, timeout};
 
@@ -29,6 +30,10 @@ use super::{
 const LOOK: Duration = Duration::from_millis(100);
 /// How long the client must be quiet before the triggers run.
 const QUIET: Duration = Duration::from_millis(500);
+/// How many times as much time a client has in an act that is repeated.
+const MORE_PATIENCE: u32 = 3;
+/// What a client that computes uses of a processor while it may be idle, in seconds. Others have less of it, for timers.
+const COMPUTING: f64 = 0.1;
 /// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// How much of the client's standard error is shown.
@@ -108,9 +113,11 @@ impl ClientOptions {
         };
         let mut process = start(command, &program, &log)?;
         let begun = Instant::now();
-        let idle = server.rules().idle.unwrap_or_default().max(self.idle);
+        let patience = if self.is_repeat { MORE_PATIENCE } else { 1 };
+        let idle = patience * server.rules().idle.unwrap_or_default().max(self.idle);
         let mut triggered = std::pin::pin!(trigger(runs, &variables, &log, self.timeout));
         let (mut is_ready, mut is_driven) = (false, runs.is_empty());
+        let mut quiet_work = None;
         let ended = loop {
             tokio::select! {
                 change = process.change() => match change {
@@ -129,10 +136,16 @@ impl ClientOptions {
                 () = sleep(LOOK) => {
                     let quiet = server.quiet_for();
                     is_ready |= quiet.is_some_and(|quiet| quiet > QUIET);
-                    if begun.elapsed() > self.timeout {
+                    if begun.elapsed() > patience * self.timeout {
                         break Ended::TimedOut;
                     }
-                    if is_driven && quiet.is_some_and(|quiet| quiet > idle) {
+                    if quiet.is_none_or(|quiet| quiet < LOOK) {
+                        quiet_work = None;
+                    } else if self.is_repeat {
+                        quiet_work.get_or_insert_with(|| Work::new(process.id()));
+                    }
+                    let computes = |work: &mut Work| work.goes_on(process.id(), idle);
+                    if is_driven && quiet.is_some_and(|quiet| quiet > idle) && !quiet_work.as_mut().is_some_and(computes) {
                         break Ended::Idle;
                     }
                 }
@@ -150,6 +163,27 @@ impl ClientOptions {
             return Err(ClientError::NotConnected { program, said, has_address });
         }
         Ok(ended)
+    }
+}
+
+/// What the processes of a group have computed up to a time.
+struct Work {
+    since: Instant,
+    cpu_seconds: f64,
+}
+
+impl Work {
+    fn new(group: u32) -> Work {
+        Work { since: Instant::now(), cpu_seconds: of_group(group).map_or(0.0, |usage| usage.cpu_seconds) }
+    }
+
+    /// Whether they have computed within this time.
+    fn goes_on(&mut self, group: u32, within: Duration) -> bool {
+        let now = Work::new(group);
+        if now.cpu_seconds - self.cpu_seconds > COMPUTING {
+            *self = now;
+        }
+        self.since.elapsed() <= within
     }
 }
 

@@ -25,19 +25,24 @@ const OCCASIONS: &[(&str, &str)] = &[
     ("client-tasks.ext.", "tasks"),
 ];
 
-/// Parts of these acts: each one that is likely to show the violation of one of these checks, alone, and the others. Or
-/// halves: if no act is more likely than another one, or if so many are that the client may only have stopped early.
-pub(super) fn divide(mut acts: Vec<ActScript>, violated: &BTreeSet<&str>) -> Vec<Vec<ActScript>> {
+/// Acts in parts.
+pub(super) enum Division {
+    /// Each one that is likely to show a violation, alone, and the others.
+    Suspects(Vec<ActScript>, Vec<ActScript>),
+    /// No act is more likely than another one, or so many are that the client may only have stopped early.
+    Halves(Vec<ActScript>, Vec<ActScript>),
+}
+
+/// Divides acts in which these checks are violated.
+pub(super) fn divide(mut acts: Vec<ActScript>, violated: &BTreeSet<&str>) -> Division {
     let suspects: BTreeSet<_> =
         violated.iter().filter_map(|check| suspect(check, &acts)).map(ToOwned::to_owned).collect();
     if suspects.is_empty() || 2 * suspects.len() > acts.len() {
         let rest = acts.split_off(acts.len() / 2);
-        return vec![acts, rest];
+        return Division::Halves(acts, rest);
     }
     let (alone, rest): (Vec<_>, Vec<_>) = acts.into_iter().partition(|act| suspects.contains(&act.name));
-    let mut parts: Vec<_> = alone.into_iter().map(|act| vec![act]).collect();
-    parts.push(rest);
-    parts
+    Division::Suspects(alone, rest)
 }
 
 /// The act that is most likely to show the violation of a check.
@@ -59,7 +64,10 @@ mod tests {
             let mut found = ActScript::select(&[(*act).to_owned()]).expect("the act");
             found.pop().expect("the act")
         };
-        let parts = divide(acts.iter().map(named).collect(), &violated.iter().copied().collect());
+        let parts = match divide(acts.iter().map(named).collect(), &violated.iter().copied().collect()) {
+            Division::Suspects(alone, rest) => alone.into_iter().map(|act| vec![act]).chain([rest]).collect(),
+            Division::Halves(one, other) => vec![one, other],
+        };
         parts.into_iter().map(|part| part.into_iter().map(|act| act.name).collect()).collect()
     }
 

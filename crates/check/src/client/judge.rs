@@ -7,7 +7,7 @@ use std::{
 
 use rehearse_conformance::{
     Check, CheckOutcome, CheckVerdict, Evidence, Facts, Flow, Judgement, Recorded, Role, Violation, checks_of,
-    judge_recorded, sdks,
+    judge_recorded, migration, sdks,
 };
 use rehearse_protocol::{Direction, Era, Frame, Message, Trace, Transport, Version};
 use rehearse_report::check::CheckedServer;
@@ -114,6 +114,18 @@ pub fn note_crashes(servers: &mut [CheckedServer], runs: &[ActRun]) {
                 format!("what the act {act} is about was not tested: the client ended with exit code {code}")
             }));
         }
+    }
+}
+
+/// Says of each transport what the client has to do for the newest version, from what it does in the newest one that it
+/// speaks.
+pub fn note_migration(servers: &mut [CheckedServer], runs: &[ActRun]) {
+    for server in servers {
+        let transport = server.transport;
+        let traces: Vec<_> = runs.iter().flat_map(|run| recorded(run, transport)).map(|it| it.trace).collect();
+        let newest = traces.iter().flat_map(|trace| Evidence::versions(trace)).max();
+        let facts = || Facts { role: Role::Client, ..Facts::default() };
+        server.migration = newest.map(|version| migration(&Evidence::new(&traces, version, transport, facts())));
     }
 }
 

@@ -30,7 +30,7 @@ pub use act_script::ActScript;
 pub use act_server::ActServer;
 pub use environment::ClientEnvironment;
 pub use error::ClientError;
-pub use judge::{ActRun, judge_client, note_crashes};
+pub use judge::{ActRun, judge_client, note_crashes, note_migration};
 pub use options::{ClientEvent, ClientOptions, ClientStarter, Starter};
 pub use relay::serve_relays;
 pub use run::run_client;

@@ -29,6 +29,9 @@ pub struct ClientOptions {
     pub idle: Duration,
     /// The program `rehearse`; with it the client can start the mock on stdio, and open pages.
     pub program: Option<PathBuf>,
+    /// Whether the client may only have been slow in an earlier run of the act: it gets more time now, and is not idle while
+    /// it computes.
+    pub is_repeat: bool,
     /// Whether acts that do not disturb each other share a run.
     pub are_merged: bool,
     /// What receives the progress.
@@ -93,6 +96,7 @@ impl ClientOptions {
             timeout: Duration::from_secs(30),
             idle: Duration::from_secs(5),
             program: None,
+            is_repeat: false,
             are_merged: true,
             events: None,
             shutdown: CancellationToken::new(),

@@ -8,13 +8,10 @@ use rehearse_protocol::{Era, EventKind, Trace};
 use super::{
     ActRun, ActScript, ClientError, ClientEvent, ClientOptions,
     composite::{compose, grouped, tool_of},
-    division::divide,
+    division::{Division, divide},
     judge::{Violated, called_tools, is_complete, spoken_eras, violated},
     unconfirmed_acts,
 };
-
-/// How many times as long a client may be idle in an act that is repeated.
-const MORE_PATIENCE: u32 = 3;
 
 /// Starts a client in each of these acts that concerns it: the first one says which do. Returns what it did.
 ///
@@ -76,6 +73,10 @@ async fn run_acts(
     };
     let is_foreign = |act: &ActScript| act.script.act.era.is_some_and(|era| !spoken.contains(&era));
     let mut later: Vec<_> = groups.extract_if(.., |group| group.iter().all(is_foreign)).collect();
+    if groups.is_empty() {
+        // No other act shows whether the client speaks that era.
+        groups.append(&mut later);
+    }
     let mut all = groups.len() + later.len() + runs.len();
     let mut held = Vec::new();
     while !groups.is_empty() {
@@ -103,7 +104,7 @@ async fn run_acts(
     }
     // Where the client was ended, it may only have been slow beside others.
     let unconfirmed = unconfirmed_acts(runs);
-    let patient = ClientOptions { idle: MORE_PATIENCE * options.idle, ..options.clone() };
+    let patient = ClientOptions { is_repeat: true, ..options.clone() };
     for (name, source) in sources.into_iter().filter(|(name, _)| unconfirmed.contains(name)) {
         tell(&name, all, all);
         let again = patient.run_act(ActScript::parse(name, &source)?, false).await?;
@@ -132,7 +133,8 @@ impl ClientOptions {
 type Composed = (Vec<ActScript>, ActRun);
 
 /// Accepts the composite acts that stand for their acts, and divides others. What is violated in several is looked for in
-/// the first of them; the others wait. Returns what is to be run, and what waits.
+/// the first of them; the others wait. So does one in which the client has done everything, if acts of it are suspect: once
+/// these have been run alone and show what is violated, it stands for the others. Returns what is to be run, and what waits.
 fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
     let first = runs.len();
     let (acts, composed): (Vec<_>, Vec<_>) = held.into_iter().unzip();
@@ -152,7 +154,13 @@ fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>,
             (true, true) => runs.push(run),
             (true, false) if unknown.is_subset(&sought) => waiting.push((acts, run)),
             _ => {
-                groups.extend(divide(acts, &unknown.iter().map(|it| it.check()).collect()));
+                match divide(acts, &unknown.iter().map(|it| it.check()).collect()) {
+                    Division::Suspects(alone, rest) => {
+                        groups.extend(alone.into_iter().map(|act| vec![act]));
+                        if is_met { waiting.push((rest, run)) } else { groups.push(rest) }
+                    }
+                    Division::Halves(one, other) => groups.extend([one, other]),
+                }
                 sought.extend(unknown);
             }
         }

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rehearse_conformance::{Case, CaseBody};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{Answer, LEAST_WAIT, ProbeConnection, answer_among, parse};
 
@@ -17,7 +18,36 @@ pub(crate) struct Begun {
     exchange: Option<usize>,
 }
 
+/// A call that was cancelled, and has no answer.
+#[derive(Debug)]
+pub(crate) struct CancelledCall {
+    begun: Begun,
+    /// Until when it is seen whether something comes of it.
+    seen_until: Instant,
+    /// Until when the server may work on it.
+    works_until: Instant,
+    /// What is sent once it was seen.
+    then: Case,
+}
+
 impl ProbeConnection {
+    /// Sees for this long whether something comes of a cancelled call, while other requests are sent, and sends a case then.
+    /// `work` is how long the server may still work on it.
+    pub(crate) fn watch(&mut self, begun: Begun, seen: Duration, work: Duration, then: Case) {
+        let now = Instant::now();
+        let call = CancelledCall { begun, seen_until: now + seen, works_until: now + work, then };
+        self.cancelled = Some(Box::new(call));
+    }
+
+    /// Ends what [`ProbeConnection::watch`] has begun. Returns whether a process may still work on the call.
+    pub(super) async fn end_watch(&mut self) -> bool {
+        let Some(call) = self.cancelled.take().filter(|_| !self.is_over()) else { return false };
+        let left = call.seen_until.saturating_duration_since(Instant::now());
+        let answer = self.finish(&call.begun, left).await;
+        self.send(&call.then).await;
+        !self.wire.is_http() && answer.message.is_none() && Instant::now() < call.works_until
+    }
+
     /// Sends a case, and waits for nothing.
     pub(crate) async fn begin(&mut self, case: &Case) -> Option<Begun> {
         if self.is_cut_off() || self.is_unheard() {

@@ -14,6 +14,9 @@ const MIDWAY: Duration = Duration::from_millis(50);
 /// The longest time to wait for a call that was cancelled.
 const LONGEST: Duration = Duration::from_secs(3);
 
+/// How soon a server answers that works on something else at the same time.
+const SOON: Duration = Duration::from_millis(500);
+
 /// Calls tools at once, cancels requests, and uses the connection afterwards.
 pub(super) async fn calls(prober: &Prober<'_>, connection: &mut ProbeConnection) {
     let Prober { material, slow, .. } = prober;
@@ -76,7 +79,8 @@ async fn cancel_list(connection: &mut ProbeConnection, material: &Material) {
     connection.send(&control(material, "cancel-inflight/after-list")).await;
 }
 
-/// Cancels the first of two calls midway, and waits until both would have ended, unless that takes long.
+/// Cancels the first of two calls midway, and waits until both would have ended. If that takes long, other requests are sent
+/// meanwhile.
 async fn cancel_call(connection: &mut ProbeConnection, material: &Material, slow: &SlowTool) {
     let case = call("cancel-inflight/call", &slow.name, &slow.arguments, Some("rehearse-cancelled"));
     let Some(begun) = connection.begin(&case).await else { return };
@@ -89,12 +93,19 @@ async fn cancel_call(connection: &mut ProbeConnection, material: &Material, slow
     connection.send(&cancellation(&begun.id)).await;
     // Its answer shows that the server has read the cancellation.
     let read = connection.begin(&control(material, "cancel-inflight/read")).await;
-    connection.finish(&begun, (2 * slow.took).min(LONGEST)).await;
-    let limit = connection.limit();
+    let (seen, limit) = ((2 * slow.took).min(LONGEST), connection.limit());
+    let after = control(material, "cancel-inflight/after-call");
+    if let (Some(read), None) = (&read, &other)
+        && connection.finish(read, SOON).await.message.is_some()
+    {
+        // It does not keep the server from other work.
+        return connection.watch(begun, seen, slow.took, after);
+    }
+    connection.finish(&begun, seen).await;
     for begun in read.iter().chain(&other) {
         connection.finish(begun, limit).await;
     }
-    connection.send(&control(material, "cancel-inflight/after-call")).await;
+    connection.send(&after).await;
 }
 
 /// Closes the stream of a call midway, with another stream open.

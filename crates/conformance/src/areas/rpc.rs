@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, str};
 
-use rehearse_protocol::{Transport, Version, names::NAME_HEADER};
+use rehearse_protocol::{List, Transport, Version, names::NAME_HEADER};
 use serde_json::{Value, json};
 
 use super::Judge;
@@ -165,8 +165,11 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("rpc.invalid.id-fraction", |e, j| survives(e, j, "malformed/id-fraction")),
     ("rpc.invalid.params-wrong-type-32602", |e, j| {
         // A name that is not a text has no `Mcp-Name`, so a modern server may refuse the header first.
-        for method in ["tools/call", "resources/read", "prompts/get"] {
-            error_code(e, j, &format!("bad-params/{method}"), &[-32602, -32020]);
+        for list in [List::Tools, List::Resources, List::Prompts] {
+            // That a list is declared and does not exist is a finding of its own.
+            if e.calls_of(list.method()).any(|call| call.error_code() != Some(-32601)) {
+                error_code(e, j, &format!("bad-params/{}", list.item_method()), &[-32602, -32020]);
+            }
         }
         for violation in &mut j.violations {
             if violation.found == "a result" {

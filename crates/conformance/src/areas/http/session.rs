@@ -17,7 +17,6 @@ use crate::{Call, Case, Evidence, HttpExchange, Judgement, Kind, Level, Material
 const LEAST_LENGTH: usize = 11;
 /// The least number of places in which the ids of several sessions differ.
 const LEAST_DIFFERENCE: usize = 8;
-const NO_SESSIONS: &str = "the server assigns no session ids";
 
 pub(super) const JUDGES: &[(&str, Judge)] = &[
     ("http.version.header-invalid-400", |e, j| {
@@ -44,7 +43,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
     }),
     ("http.session.id-entropy", |e, j| {
         let ids: Vec<_> = ids(e).collect();
-        let Some((first, pattern)) = ids.first() else { return j.untested(NO_SESSIONS) };
+        let Some((first, pattern)) = ids.first() else { return j.untested(without_ids(e)) };
         let mut differences = BTreeSet::new();
         for (_, id) in &ids {
             let pairs = id.bytes().zip(pattern.bytes()).enumerate();
@@ -89,7 +88,7 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
         match ids(e).next() {
             Some(_) => j.exercised += 1,
-            None => j.untested(NO_SESSIONS),
+            None => j.untested(without_ids(e)),
         }
     }),
     ("http.session.missing-id-400", |e, j| {
@@ -121,6 +120,12 @@ pub(super) const JUDGES: &[(&str, Judge)] = &[
         }
     }),
 ];
+
+/// Why there is no session id.
+fn without_ids(e: &Evidence<'_>) -> &'static str {
+    let is_open = e.results_of("initialize").next().is_some();
+    if is_open { "the server assigns no session ids" } else { "no session was opened" }
+}
 
 pub(super) fn cases(material: &Material) -> Vec<Case> {
     let mut cases = Vec::new();
