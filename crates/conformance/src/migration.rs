@@ -30,6 +30,7 @@ struct Demand {
 enum Concern {
     Always,
     Http,
+    Sse,
     Stdio,
     Lists,
     Session,
@@ -96,6 +97,7 @@ impl Concern {
         match self {
             Concern::Always => concerns(true),
             Concern::Http => concerns(!is_pipe),
+            Concern::Sse => concerns(evidence.transport == Transport::Sse),
             Concern::Stdio => concerns(is_pipe),
             Concern::Lists => declares(evidence, lists()),
             Concern::Session if is_client => {

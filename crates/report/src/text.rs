@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use textwrap::core::display_width;
+use textwrap::{WordSeparator, WordSplitter, core::display_width};
 
 /// Whether a character controls a terminal, changes the text direction, or is invalid in XML.
 pub fn is_harmful(character: char) -> bool {
@@ -60,6 +60,12 @@ fn without_command(line: String) -> String {
 /// How deep the lines of a text stand after its first one.
 const DEEPEST: usize = 8;
 
+/// Lines break only at spaces, so that a link and a name stay whole.
+pub(crate) fn wrapping<'a>(width: usize) -> textwrap::Options<'a> {
+    let options = textwrap::Options::new(width).break_words(false).word_splitter(WordSplitter::NoHyphenation);
+    options.word_separator(WordSeparator::AsciiSpace)
+}
+
 /// Writes a text in lines that are not wider: `first` stands before it, and spaces before its other lines. Columns that a
 /// line aligns with spaces stay.
 pub(crate) fn block(out: &mut String, first: &str, text: &str, width: usize) {
@@ -69,10 +75,10 @@ pub(crate) fn block(out: &mut String, first: &str, text: &str, width: usize) {
         out.extend([first.trim_end(), "\n"]);
     }
     for line in printable_lines(text) {
-        let options = textwrap::Options::new(width.max(40)).initial_indent(&before).subsequent_indent(&indent);
+        let options = wrapping(width.max(40)).initial_indent(&before).subsequent_indent(&indent);
         let lines = match line.starts_with(' ') {
             true => vec![format!("{before}{line}").into()],
-            false => textwrap::wrap(&line, options.break_words(false)),
+            false => textwrap::wrap(&line, options),
         };
         lines.iter().for_each(|line| out.extend([line.trim_end(), "\n"]));
         before.clone_from(&indent);
@@ -89,7 +95,7 @@ pub fn folded(list: &str, width: usize) -> String {
         let begins = line.match_indices("  ").map(|(at, _)| at + 2).filter(|at| !line[*at..].starts_with(' '));
         let column = begins.map(|at| display_width(&line[..at])).filter(|column| *column <= most).last();
         let indent = " ".repeat(column.unwrap_or_default());
-        textwrap::fill(line, textwrap::Options::new(width).subsequent_indent(&indent).break_words(false))
+        textwrap::fill(line, wrapping(width).subsequent_indent(&indent))
     };
     let lines = list.lines().map(|line| if display_width(line) <= width { line.to_owned() } else { fold(line) });
     lines.map(|line| line + "\n").collect()

@@ -77,7 +77,7 @@ impl Violated {
 /// the selected ones, as [`selects`] takes them; all if empty.
 pub fn judge_client(runs: &[ActRun], checks: &[String]) -> Vec<CheckedServer> {
     let mut all: Vec<CheckedServer> = Vec::new();
-    for mut run in judge_versions(runs) {
+    for mut run in judge_versions(runs, |_| true) {
         run.outcomes.retain(|(check, _)| checks.is_empty() || checks.iter().any(|pattern| selects(pattern, &check.id)));
         let traces: Vec<_> = run.traces.iter().collect();
         let mut version = checked_version(&traces, run.version, &run.outcomes);
@@ -137,8 +137,8 @@ fn client_info(trace: &Trace) -> Option<(String, String)> {
     })
 }
 
-/// Each transport and version that a client used, newest version first.
-fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
+/// Each transport and version that a client used in the wanted runs, newest version first.
+fn judge_versions(runs: &[ActRun], is_wanted: impl Fn(&ActRun) -> bool) -> Vec<ClientVersion> {
     let mut all: BTreeMap<(Transport, std::cmp::Reverse<Version>), ClientVersion> = BTreeMap::new();
     let has_both_eras = runs.iter().any(|run| {
         let sends = |method| run.traces.iter().flat_map(Trace::frames).any(|frame| is_request(frame, method));
@@ -147,7 +147,7 @@ fn judge_versions(runs: &[ActRun]) -> Vec<ClientVersion> {
     let sdks = sdks(runs.iter().flat_map(|run| &run.traces), Direction::ClientToServer);
     for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
-        for (at, one) in runs.iter().enumerate() {
+        for (at, one) in runs.iter().enumerate().filter(|(_, run)| is_wanted(run)) {
             let like = one.like.as_deref().unwrap_or(ACTS[0].name);
             let usual = runs.iter().find(|it| it.acts == [like]);
             let flow = flows.entry(like).or_insert_with(|| usual.and_then(|run| flow(run, transport)));
@@ -196,19 +196,25 @@ pub(crate) fn unconfirmed_acts(runs: &[ActRun]) -> BTreeSet<String> {
     if runs.first().is_none_or(|usual| usual.exit_code.is_none()) {
         return BTreeSet::new();
     }
-    let violated = judge_versions(runs).into_iter().flat_map(|version| version.violations).map(|(at, ..)| &runs[at]);
-    violated.filter(|run| run.exit_code.is_none()).flat_map(|run| run.acts.clone()).collect()
+    let versions = judge_versions(runs, |run| run.exit_code.is_none()).into_iter();
+    versions.flat_map(|version| version.violations).flat_map(|(at, ..)| runs[at].acts.clone()).collect()
 }
 
-/// The failures and warnings of each run.
-pub(super) fn violated(runs: &[ActRun]) -> Vec<BTreeSet<Violated>> {
-    let mut all = vec![BTreeSet::new(); runs.len()];
-    for ClientVersion { transport, version, violations, .. } in judge_versions(runs) {
+/// What the client violates in a run, by the acts of the run.
+pub(super) type Violations = BTreeMap<Vec<String>, BTreeSet<Violated>>;
+
+/// Adds the failures and warnings of each run that is not there yet.
+pub(super) fn add_violated(all: &mut Violations, runs: &[ActRun]) {
+    let new: BTreeSet<_> = runs.iter().map(|run| &run.acts).filter(|acts| !all.contains_key(*acts)).cloned().collect();
+    for ClientVersion { transport, version, violations, .. } in judge_versions(runs, |run| new.contains(&run.acts)) {
         for (at, check, verdict) in violations.into_iter().filter(|(.., verdict)| *verdict <= CheckVerdict::Warn) {
-            all[at].insert(Violated { transport, version, check, verdict });
+            let of_run = all.entry(runs[at].acts.clone()).or_default();
+            of_run.insert(Violated { transport, version, check, verdict });
         }
     }
-    all
+    for acts in new {
+        all.entry(acts).or_default();
+    }
 }
 
 /// The eras of the requests that a client sends.

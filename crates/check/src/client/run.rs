@@ -9,7 +9,7 @@ use super::{
     ActRun, ActScript, ClientError, ClientEvent, ClientOptions,
     composite::{compose, grouped, tool_of},
     division::{Division, divide},
-    judge::{Violated, called_tools, is_complete, spoken_eras, violated},
+    judge::{Violated, Violations, add_violated, called_tools, is_complete, spoken_eras},
     unconfirmed_acts,
 };
 
@@ -78,7 +78,7 @@ async fn run_acts(
         groups.append(&mut later);
     }
     let mut all = groups.len() + later.len() + runs.len();
-    let mut held = Vec::new();
+    let (mut held, mut violated) = (Vec::new(), Violations::new());
     while !groups.is_empty() {
         let at_once = 2 * std::thread::available_parallelism().map_or(1, usize::from);
         let mut running = stream::iter(groups).map(|group| options.run_group(group)).buffered(at_once);
@@ -96,12 +96,13 @@ async fn run_acts(
         let is_spoken = |era| runs.iter().chain(composed.clone()).any(|run| spoken_eras(run).contains(&era));
         let speaks = [Era::Legacy, Era::Modern].map(|era| (era, is_spoken(era)));
         let is_known = |act: &ActScript| act.script.act.era.is_none_or(|era| speaks.contains(&(era, true)));
-        (groups, held) = divided(held, runs);
+        (groups, held) = divided(held, runs, &mut violated);
         groups.extend(later.extract_if(.., |group| group.iter().all(is_known)));
         groups.iter_mut().for_each(|group| group.retain(is_known));
         groups.retain(|group| !group.is_empty());
         all = runs.len() + held.len() + groups.len();
     }
+    runs.extend(held.into_iter().map(|(_, run)| run));
     // Where the client was ended, it may only have been slow beside others.
     let unconfirmed = unconfirmed_acts(runs);
     let patient = ClientOptions { is_repeat: true, ..options.clone() };
@@ -135,21 +136,25 @@ type Composed = (Vec<ActScript>, ActRun);
 /// Accepts the composite acts that stand for their acts, and divides others. What is violated in several is looked for in
 /// the first of them; the others wait. So does one in which the client has done everything, if acts of it are suspect: once
 /// these have been run alone and show what is violated, it stands for the others. Returns what is to be run, and what waits.
-fn divided(held: Vec<Composed>, runs: &mut Vec<ActRun>) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
+fn divided(
+    held: Vec<Composed>,
+    runs: &mut Vec<ActRun>,
+    violated: &mut Violations,
+) -> (Vec<Vec<ActScript>>, Vec<Composed>) {
     let first = runs.len();
     let (acts, composed): (Vec<_>, Vec<_>) = held.into_iter().unzip();
     runs.extend(composed);
-    let violated = violated(runs);
+    add_violated(violated, runs);
     let composed = runs.split_off(first);
-    let alone = runs.iter().zip(&violated).filter(|(run, _)| run.acts.len() == 1);
-    let known: Vec<_> = alone.flat_map(|(_, violated)| violated).collect();
+    let alone = runs.iter().filter(|run| run.acts.len() == 1);
+    let known: Vec<_> = alone.flat_map(|run| &violated[&run.acts]).collect();
     let is_known = |it: &&Violated| known.iter().any(|known| known.is_as_bad_as(it));
     let (mut groups, mut waiting, mut sought) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for ((acts, run), violated) in acts.into_iter().zip(composed).zip(&violated[first..]) {
+    for (acts, run) in acts.into_iter().zip(composed) {
         let called = called_tools(&run);
         let is_met = acts.iter().filter_map(|act| tool_of(&act.name)).all(|tool| called.contains(tool));
         let is_met = is_met && is_complete(&run, &runs[0]);
-        let unknown: BTreeSet<_> = violated.iter().filter(|it| !is_known(it)).collect();
+        let unknown: BTreeSet<_> = violated[&run.acts].iter().filter(|it| !is_known(it)).collect();
         match (is_met, unknown.is_empty()) {
             (true, true) => runs.push(run),
             (true, false) if unknown.is_subset(&sought) => waiting.push((acts, run)),

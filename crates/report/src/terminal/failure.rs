@@ -8,7 +8,7 @@ use crate::{
     groups::grouped,
     palette::{ADDED, DIM, REMOVED, STRONG, styled},
     summary::Failure,
-    text::{block, printable},
+    text::{block, printable, wrapping},
 };
 
 /// How many places of a failure are named, and how many command lines.
@@ -19,7 +19,7 @@ const AGAIN: usize = 5;
 pub(crate) fn failure(out: &mut String, failure: &Failure, is_named: bool, layout: &Layout) {
     let width = layout.width;
     let heading = styled(printable(failure.heading()), STRONG);
-    for (number, line) in textwrap::wrap(&heading, width.saturating_sub(2).max(40)).iter().enumerate() {
+    for (number, line) in textwrap::wrap(&heading, wrapping(width.saturating_sub(2).max(40))).iter().enumerate() {
         let _ = writeln!(out, "{} {line}", if number == 0 { mark(failure.outcome) } else { " ".to_owned() });
     }
     let title = failure.rule.as_ref().map(|_| failure.title.clone());
