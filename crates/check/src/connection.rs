@@ -566,7 +566,8 @@ impl ProbeConnection {
         self.budget.keep(recorder.bytes());
         if self.budget.is_over() || is_at_work {
             // What a process does that is stopped early says nothing.
-            let why = if is_at_work { "a call that was cancelled may go on" } else { "the time of the run was over" };
+            let is_over = self.budget.is_over();
+            let why = if is_over { "the time of the run was over" } else { "a call that was cancelled may go on" };
             recorder.close(Closed::by_client(why));
             let trace = recorder.trace();
             self.wire.set_exit_grace(LAST_EXIT);

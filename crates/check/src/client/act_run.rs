@@ -117,7 +117,7 @@ impl ClientOptions {
         let idle = patience * server.rules().idle.unwrap_or_default().max(self.idle);
         let mut triggered = std::pin::pin!(trigger(runs, &variables, &log, self.timeout));
         let (mut is_ready, mut is_driven) = (false, runs.is_empty());
-        let mut quiet_work = None;
+        let mut used_since_quiet = None;
         let ended = loop {
             tokio::select! {
                 change = process.change() => match change {
@@ -140,12 +140,13 @@ impl ClientOptions {
                         break Ended::TimedOut;
                     }
                     if quiet.is_none_or(|quiet| quiet < LOOK) {
-                        quiet_work = None;
+                        used_since_quiet = None;
                     } else if self.is_repeat {
-                        quiet_work.get_or_insert_with(|| Work::new(process.id()));
+                        used_since_quiet.get_or_insert_with(|| ProcessorTime::of(process.id()));
                     }
-                    let computes = |work: &mut Work| work.goes_on(process.id(), idle);
-                    if is_driven && quiet.is_some_and(|quiet| quiet > idle) && !quiet_work.as_mut().is_some_and(computes) {
+                    let computes = |used: &mut ProcessorTime| used.has_grown(process.id(), idle);
+                    let is_idle = quiet.is_some_and(|quiet| quiet > idle);
+                    if is_driven && is_idle && !used_since_quiet.as_mut().is_some_and(computes) {
                         break Ended::Idle;
                     }
                 }
@@ -166,24 +167,24 @@ impl ClientOptions {
     }
 }
 
-/// What the processes of a group have computed up to a time.
-struct Work {
-    since: Instant,
-    cpu_seconds: f64,
+/// The processor time that the processes of a group have used up to a moment.
+struct ProcessorTime {
+    at: Instant,
+    seconds: f64,
 }
 
-impl Work {
-    fn new(group: u32) -> Work {
-        Work { since: Instant::now(), cpu_seconds: of_group(group).map_or(0.0, |usage| usage.cpu_seconds) }
+impl ProcessorTime {
+    fn of(group: u32) -> ProcessorTime {
+        ProcessorTime { at: Instant::now(), seconds: of_group(group).map_or(0.0, |usage| usage.cpu_seconds) }
     }
 
-    /// Whether they have computed within this time.
-    fn goes_on(&mut self, group: u32, within: Duration) -> bool {
-        let now = Work::new(group);
-        if now.cpu_seconds - self.cpu_seconds > COMPUTING {
+    /// Whether they have computed within this time; the moment is then now.
+    fn has_grown(&mut self, group: u32, within: Duration) -> bool {
+        let now = ProcessorTime::of(group);
+        if now.seconds - self.seconds > COMPUTING {
             *self = now;
         }
-        self.since.elapsed() <= within
+        self.at.elapsed() <= within
     }
 }
 

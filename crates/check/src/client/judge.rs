@@ -147,7 +147,11 @@ fn judge_versions(runs: &[ActRun], is_wanted: impl Fn(&ActRun) -> bool) -> Vec<C
     let sdks = sdks(runs.iter().flat_map(|run| &run.traces), Direction::ClientToServer);
     for transport in Transport::EXTERNAL {
         let mut flows: BTreeMap<&str, Option<Flow>> = BTreeMap::new();
-        for (at, one) in runs.iter().enumerate().filter(|(_, run)| is_wanted(run)) {
+        // What an act shows alone need not be said once more of a composite act.
+        let mut shown: BTreeSet<(Version, &str, Option<String>, String)> = BTreeSet::new();
+        let (alone, composed): (Vec<_>, Vec<_>) =
+            runs.iter().enumerate().filter(|(_, run)| is_wanted(run)).partition(|(_, run)| run.acts.len() == 1);
+        for (at, one) in alone.into_iter().chain(composed) {
             let like = one.like.as_deref().unwrap_or(ACTS[0].name);
             let usual = runs.iter().find(|it| it.acts == [like]);
             let flow = flows.entry(like).or_insert_with(|| usual.and_then(|run| flow(run, transport)));
@@ -164,7 +168,7 @@ fn judge_versions(runs: &[ActRun], is_wanted: impl Fn(&ActRun) -> bool) -> Vec<C
                 ..Facts::default()
             };
             let judged = judge_recorded(recorded(one, transport), transport, &facts);
-            for version in judged.versions {
+            for mut version in judged.versions {
                 let entry = all.entry((transport, std::cmp::Reverse(version.version)));
                 let merged = entry.or_insert_with(|| ClientVersion {
                     transport,
@@ -175,6 +179,15 @@ fn judge_versions(runs: &[ActRun], is_wanted: impl Fn(&ActRun) -> bool) -> Vec<C
                 });
                 let violated = version.outcomes.iter().filter(|(_, it)| !it.judgement.violations.is_empty());
                 merged.violations.extend(violated.map(|(check, it)| (at, check.id.as_str(), it.verdict)));
+                for (check, outcome) in &mut version.outcomes {
+                    let key =
+                        |it: &Violation| (merged.version, check.id.as_str(), it.subject.clone(), it.found.clone());
+                    let violations = &mut outcome.judgement.violations;
+                    match one.acts.len() {
+                        1 => shown.extend(violations.iter().map(key)),
+                        _ => violations.retain(|it| !shown.contains(&key(it))),
+                    }
+                }
                 let offset = merged.traces.len();
                 merged.traces.extend(version.traces.into_iter().cloned());
                 let outcomes = version.outcomes.into_iter();
@@ -301,20 +314,48 @@ fn merge(into: &mut CheckOutcome, outcome: CheckOutcome) {
 
 #[cfg(test)]
 mod tests {
+    use rehearse_protocol::EventKind;
+
     use super::*;
 
-    #[test]
-    fn a_crash_in_an_act_is_no_test_of_what_the_act_is_about() {
-        let run = |act: &str, code| ActRun {
-            acts: vec![act.to_owned()],
+    fn run(acts: &[&str], code: i32, traces: Vec<Trace>) -> ActRun {
+        ActRun {
+            acts: acts.iter().map(|act| (*act).to_owned()).collect(),
             like: None,
             endpoint: None,
-            traces: Vec::new(),
+            traces,
             exit_code: Some(code),
             said: String::new(),
             undriven: None,
             duration: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn what_an_act_shows_alone_is_not_said_again_of_a_composite_act() {
+        let sent = |message: &'static str| {
+            let mut trace = Trace::default();
+            trace.push(Duration::ZERO, EventKind::Opened(Transport::Stdio));
+            let params = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#;
+            for message in [params, message] {
+                trace.push_frame(Duration::ZERO, Direction::ClientToServer, message.into());
+            }
+            vec![trace]
         };
+        let found = |of_composite| {
+            let alone = run(&["clean"], 0, sent(r#"{"id":2,"method":"ping"}"#));
+            let runs = [run(&["pages", "json"], 0, sent(of_composite)), alone];
+            let only = ["client-rpc.envelope.version-field".to_owned()];
+            let check = judge_client(&runs, &only).remove(0).versions.remove(0).checks.remove(0);
+            check.violations.into_iter().map(|it| it.found).collect::<Vec<_>>()
+        };
+        assert_eq!(found(r#"{"id":2,"method":"ping"}"#), ["no `jsonrpc` (act clean)"]);
+        let other = found(r#"{"jsonrpc":2,"id":2,"method":"ping"}"#);
+        assert_eq!(other.len(), 2, "{other:?}");
+    }
+
+    #[test]
+    fn a_crash_in_an_act_is_no_test_of_what_the_act_is_about() {
         let noted = |usual, code, verdict| {
             let check = checks_of(Role::Client).find(|it| it.id == "client-list.page.loop-guard").expect("the check");
             let outcome = CheckOutcome::without(verdict, String::new(), None);
@@ -322,7 +363,7 @@ mod tests {
             let mut server = CheckedServer::new(String::new(), Transport::Http);
             server.versions = vec![version];
             let mut servers = vec![server];
-            note_crashes(&mut servers, &[run("clean", usual), run("same-cursor", code)]);
+            note_crashes(&mut servers, &[run(&["clean"], usual, Vec::new()), run(&["same-cursor"], code, Vec::new())]);
             servers.remove(0).untried
         };
         let why = "what the act same-cursor is about was not tested: the client ended with exit code 1";
